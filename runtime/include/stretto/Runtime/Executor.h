@@ -1,0 +1,117 @@
+//===- Executor.h - runs a Program on one rank ------------------*- C++ -*-===//
+//
+// prepare (communicators, arena) -> initialize (kernels, primitives) -> execute
+// (only launches). Everything that can be known before the first step is
+// resolved before it; execute allocates nothing. One executor per rank, driven
+// by one thread.
+//
+//===----------------------------------------------------------------------===//
+#ifndef STRETTO_RUNTIME_EXECUTOR_H
+#define STRETTO_RUNTIME_EXECUTOR_H
+
+#include "stretto/Runtime/Communicator.h"
+#include "stretto/Runtime/Device.h"
+#include "stretto/Runtime/Program.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace stretto::runtime {
+
+/// A tensor of this rank, in the arena. Local elements lie row-major in
+/// box.dims[i].extent.
+struct TensorView {
+  std::string name;
+  program::DType dtype = program::DType::F32;
+  std::vector<int64_t> logicalShape; ///< global sizes without padding
+  Box box;
+  uint64_t bytes = 0;               ///< of each slot
+  std::vector<void *> slots;        ///< one per micro-batch, or one
+  const Dimensions *dims = nullptr; ///< as in the Program
+
+  template <typename T> T *data(size_t slot = 0) const {
+    return static_cast<T *>(slots[slot]);
+  }
+};
+
+struct ParameterView {
+  const program::Parameter *parameter = nullptr;
+  TensorView value;
+  TensorView gradient;
+  std::vector<TensorView> moments; ///< f32
+};
+
+struct ExecutorOptions {
+  /// Measure every command (adds two clock reads each).
+  bool profile = false;
+  /// Used where the Program asks for the seed; the recipe's when absent.
+  std::optional<uint64_t> seed;
+};
+
+/// What one kind of work cost so far. `name` is the kernel's name, or a
+/// description such as "gemm 64x768x768" or "all-reduce f32 tp 4096".
+struct ProfileEntry {
+  std::string kind; ///< kernel, gemm, attention, fill, copy, collective, wait
+  std::string name;
+  uint64_t count = 0;
+  double seconds = 0;
+  double flops = 0;   ///< useful floating-point operations, all counts together
+  uint64_t bytes = 0; ///< operands, all counts together
+};
+
+/// Bytes this rank sent (others read from it) in the collectives of one kind
+/// of one function over one group.
+struct TrafficEntry {
+  std::string function;
+  program::CollectiveKind kind = program::CollectiveKind::AllReduce;
+  uint32_t group = 0;
+  uint64_t calls = 0;
+  uint64_t sentBytes = 0;
+};
+
+class Executor {
+public:
+  virtual ~Executor() = default;
+
+  /// Connects the groups, compares the Program's hash and the library versions
+  /// of all ranks, allocates the arena. A collective operation.
+  virtual Status prepare() = 0;
+  /// Loads kernels (the image of a shared object) and makes every primitive.
+  virtual Status initialize(Bytes kernels) = 0;
+
+  /// Index for execute, or an error that lists the functions there are.
+  virtual Result<size_t> function(const std::string &name) const = 0;
+  /// Runs one function on this rank. Any error aborts the job.
+  virtual Status execute(size_t function, int64_t step) = 0;
+
+  /// Memory of this rank, valid after prepare.
+  virtual std::vector<TensorView> inputs(size_t function) const = 0;
+  virtual std::vector<TensorView> outputs(size_t function) const = 0;
+  virtual Result<TensorView> input(size_t function,
+                                   const std::string &name) const = 0;
+  virtual Result<TensorView> output(size_t function,
+                                    const std::string &name) const = 0;
+  virtual std::vector<ParameterView> parameters() const = 0;
+  /// Start of a region, for tools that dump or clear it.
+  virtual void *region(program::Region region) const = 0;
+
+  virtual const Program &program() const = 0;
+  virtual World &world() const = 0;
+  virtual uint64_t seed() const = 0;
+  virtual uint64_t arenaBytes() const = 0;
+  virtual std::vector<ProfileEntry> profile() const = 0;
+  virtual std::vector<TrafficEntry> traffic() const = 0;
+  /// Forgets profile and traffic so far (for instance after a warm-up).
+  virtual void resetCounters() = 0;
+};
+
+/// `world` and `device` outlive the executor.
+std::unique_ptr<Executor> createExecutor(std::shared_ptr<const Program> program,
+                                         World &world, Device &device,
+                                         const ExecutorOptions &options = {});
+
+} // namespace stretto::runtime
+
+#endif // STRETTO_RUNTIME_EXECUTOR_H

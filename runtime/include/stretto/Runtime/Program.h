@@ -1,0 +1,86 @@
+//===- Program.h - a loaded and checked Program -----------------*- C++ -*-===//
+//
+// Program::load takes bytes from anywhere (also hostile ones) and returns a
+// Program on which the executor needs no further check: every index, offset
+// and size in it is within its bounds. Scalars are evaluated here.
+//
+//===----------------------------------------------------------------------===//
+#ifndef STRETTO_RUNTIME_PROGRAM_H
+#define STRETTO_RUNTIME_PROGRAM_H
+
+#include "stretto/Runtime/Bytes.h"
+#include "stretto/Runtime/Mesh.h"
+#include "stretto/Runtime/Program_generated.h"
+#include "stretto/Runtime/Status.h"
+
+#include <array>
+#include <memory>
+#include <string>
+
+namespace stretto::runtime {
+
+constexpr uint32_t programVersion = 1;
+constexpr size_t numRegions = size_t(program::Region::MAX) + 1;
+
+/// What a Scalar may depend on.
+struct ScalarContext {
+  int64_t rank = 0;
+  int64_t microbatch = 0;
+  int64_t step = 0;
+  uint64_t seed = 0;
+  uint64_t instanceKey = 0;
+};
+
+/// A Scalar with all but the step known: base + perStep * step, wrapping.
+struct StepScalar {
+  uint64_t base = 0;
+  uint64_t perStep = 0;
+
+  int64_t at(int64_t step) const {
+    return static_cast<int64_t>(base + perStep * static_cast<uint64_t>(step));
+  }
+};
+
+/// Bytes of one element; 0 for a type that does not exist.
+int64_t bytesOf(program::DType type);
+
+class Program {
+public:
+  /// Copies, verifies and hashes. Never aborts, whatever the bytes are.
+  static Result<std::shared_ptr<const Program>> load(Bytes bytes);
+
+  const program::Program &table() const { return *root; }
+  const Mesh &mesh() const { return deviceMesh; }
+  /// xxh3_64 of the whole serialized Program.
+  uint64_t hash() const { return programHash; }
+
+  /// Bytes of every region; the arena is their sum, each rounded up to 64.
+  uint64_t regionBytes(program::Region region) const {
+    return regions[size_t(region)];
+  }
+
+  /// Null when there is none of that name.
+  const program::Function *findFunction(const std::string &name) const;
+  const program::Parameter *findParameter(const std::string &name) const;
+
+  /// `scalar` may be null (0).
+  StepScalar fold(const program::Scalar *scalar,
+                  const ScalarContext &context) const;
+  int64_t evaluate(const program::Scalar *scalar,
+                   const ScalarContext &context) const {
+    return fold(scalar, context).at(context.step);
+  }
+
+private:
+  Program() = default;
+
+  std::unique_ptr<uint64_t[]> storage;
+  const program::Program *root = nullptr;
+  Mesh deviceMesh;
+  uint64_t programHash = 0;
+  std::array<uint64_t, numRegions> regions = {};
+};
+
+} // namespace stretto::runtime
+
+#endif // STRETTO_RUNTIME_PROGRAM_H
