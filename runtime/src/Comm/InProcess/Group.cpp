@@ -1,0 +1,113 @@
+//===- Group.cpp - where the members of a communicator meet ---------------===//
+
+#include "Group.h"
+
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace stretto::runtime {
+
+using Clock = std::chrono::steady_clock;
+
+/// Sleeps while `word` equals `value`, for at most `longest`.
+static void futexWait(std::atomic<uint32_t> &word, uint32_t value,
+                      std::chrono::milliseconds longest) {
+  timespec limit = {longest.count() / 1000,
+                    (longest.count() % 1000) * 1'000'000};
+  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, &limit, nullptr, 0);
+}
+
+static void futexWakeAll(std::atomic<uint32_t> &word) {
+  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0);
+}
+
+static void pauseCore() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+Group::Group(Job &job, std::vector<int64_t> members)
+    : job(job), ranks(std::move(members)), members(new Member[ranks.size()]) {}
+
+Status Group::barrier(int64_t me) {
+  if (size() == 1)
+    return Status::ok();
+  uint32_t before = generation.load(std::memory_order_acquire);
+  members[me].arrivals.fetch_add(1, std::memory_order_relaxed);
+  if (arrived.fetch_add(1, std::memory_order_acq_rel) + 1 < ranks.size())
+    return wait(me, before);
+  arrived.store(0, std::memory_order_relaxed);
+  generation.store(before + 1); // sequentially consistent with `sleepers`
+  if (sleepers.load() > 0)
+    futexWakeAll(generation);
+  return Status::ok();
+}
+
+Status Group::wait(int64_t me, uint32_t before) {
+  // About 20 microseconds: more than a short collective, less than a sleep and
+  // wake-up cost. Pointless when the other rank needs this core to arrive.
+  const int spins = job.mayShareCores() ? 0 : 500;
+  for (int spin = 0; spin < spins; ++spin) {
+    if (isOver(before))
+      return Status::ok();
+    pauseCore();
+  }
+  // Between slices of sleep the wait looks at what could end it early.
+  constexpr std::chrono::milliseconds slice(20);
+  Clock::time_point deadline = Clock::now() + job.options().deadline;
+  while (!isOver(before)) {
+    sleepers.fetch_add(1);
+    if (!isOver(before))
+      futexWait(generation, before, slice);
+    sleepers.fetch_sub(1);
+    if (isOver(before))
+      break;
+    if (job.aborted())
+      return job.reason();
+    int64_t missing = firstMissing(me);
+    if (missing >= 0 && job.hasLeft(ranks[missing]))
+      return giveUp(missing, "ended before the others");
+    if (missing >= 0 && Clock::now() > deadline)
+      return giveUp(missing, "did not come before the deadline");
+  }
+  return Status::ok();
+}
+
+int64_t Group::firstMissing(int64_t me) const {
+  uint64_t mine = members[me].arrivals.load(std::memory_order_relaxed);
+  for (int64_t other = 0; other < size(); ++other)
+    if (members[other].arrivals.load(std::memory_order_acquire) < mine)
+      return other;
+  return -1;
+}
+
+Status Group::giveUp(int64_t missing, const char *why) {
+  Status reason = failure(Code::RunFailed, "rank ", ranks[missing], " ", why,
+                          " (group of ", size(), " ranks, waited for up to ",
+                          job.options().deadline.count() / 1000.0,
+                          " s); STRETTO_DEADLINE=seconds allows more");
+  job.abort(reason);
+  return job.reason();
+}
+
+static bool sameShape(const CollectiveShape &a, const CollectiveShape &b) {
+  return a.kind == b.kind && a.reduce == b.reduce && a.dtype == b.dtype &&
+         a.outer == b.outer && a.middle == b.middle && a.inner == b.inner;
+}
+
+Status Group::checkShapes() const {
+  for (int64_t other = 1; other < size(); ++other)
+    if (!sameShape(members[0].shape, members[other].shape))
+      return failure(Code::RunFailed, "rank ", ranks[other],
+                     " runs another collective than rank ", ranks[0], ": ",
+                     EnumNameCollectiveKind(members[other].shape.kind), " of ",
+                     members[other].shape.sourceElements(size()),
+                     " elements against ",
+                     EnumNameCollectiveKind(members[0].shape.kind), " of ",
+                     members[0].shape.sourceElements(size()));
+  return Status::ok();
+}
+
+} // namespace stretto::runtime
