@@ -1,0 +1,99 @@
+//===- Text.cpp - small helpers for words and numbers ---------------------===//
+#include "stretto/Support/Text.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+using namespace stretto;
+
+std::string stretto::quote(llvm::StringRef text) {
+  constexpr size_t maxShown = 60;
+  std::string result = "'";
+  llvm::raw_string_ostream os(result);
+  llvm::printEscapedString(text.take_front(maxShown), os);
+  os << (text.size() > maxShown ? "...'" : "'");
+  return result;
+}
+
+llvm::StringRef stretto::nearest(llvm::StringRef word,
+                                 llvm::ArrayRef<llvm::StringRef> candidates) {
+  // A word longer than any name of ours is not a typo of one.
+  if (word.empty() || word.size() > 64)
+    return {};
+  unsigned limit = (word.size() + 2) / 3;
+  llvm::StringRef best;
+  unsigned bestDistance = limit + 1;
+  for (llvm::StringRef candidate : candidates) {
+    unsigned distance = word.edit_distance(candidate, true, limit);
+    if (distance < bestDistance) {
+      best = candidate;
+      bestDistance = distance;
+    }
+  }
+  return best;
+}
+
+std::string stretto::suggest(llvm::StringRef word,
+                             llvm::ArrayRef<llvm::StringRef> candidates,
+                             llvm::StringRef label) {
+  if (candidates.empty())
+    return "";
+  llvm::StringRef best = nearest(word, candidates);
+  if (!best.empty())
+    return "; did you mean " + quote(best) + "?";
+  return ("; " + label + ": " + llvm::join(candidates, ", ")).str();
+}
+
+namespace {
+struct Unit {
+  llvm::StringRef name;
+  double bytes;
+};
+} // namespace
+
+static constexpr Unit units[] = {
+    {"B", 1},        {"kB", 1e3},    {"KB", 1e3},     {"MB", 1e6},
+    {"GB", 1e9},     {"TB", 1e12},   {"KiB", 1024.0}, {"MiB", 0x1p20},
+    {"GiB", 0x1p30}, {"TiB", 0x1p40}};
+
+std::optional<int64_t> stretto::parseBytes(llvm::StringRef text) {
+  size_t end = text.find_first_not_of("0123456789.");
+  llvm::StringRef digits = text.take_front(end);
+  llvm::StringRef unit = text.drop_front(digits.size()).ltrim(' ');
+  double value;
+  if (digits.empty() || digits.getAsDouble(value))
+    return std::nullopt;
+  double factor = unit.empty() ? 1 : 0;
+  for (const Unit &known : units)
+    if (unit == known.name)
+      factor = known.bytes;
+  double bytes = value * factor;
+  constexpr double exactLimit = 0x1p53; // doubles count integers up to here
+  if (factor == 0 || bytes > exactLimit || bytes != std::floor(bytes))
+    return std::nullopt;
+  return int64_t(bytes);
+}
+
+std::string stretto::formatBytes(int64_t bytes) {
+  static constexpr llvm::StringLiteral names[] = {"TiB", "GiB", "MiB", "KiB"};
+  for (auto [index, name] : llvm::enumerate(names)) {
+    int64_t factor = int64_t(1) << (40 - 10 * index);
+    if (bytes != 0 && bytes % factor == 0)
+      return llvm::itostr(bytes / factor) + name.str();
+  }
+  return llvm::itostr(bytes);
+}
+
+std::string stretto::formatNumber(double value) {
+  char buffer[40];
+  for (int digits = 1; digits <= 17; ++digits) {
+    std::snprintf(buffer, sizeof(buffer), "%.*g", digits, value);
+    if (std::strtod(buffer, nullptr) == value)
+      break;
+  }
+  return buffer;
+}
