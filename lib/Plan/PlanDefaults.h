@@ -1,0 +1,23 @@
+//===- PlanDefaults.h - what an absent line of a plan means -----*- C++ -*-===//
+//
+// The defaults and limits that parser, printer and checks share.
+//
+//===----------------------------------------------------------------------===//
+#ifndef STRETTO_LIB_PLAN_PLANDEFAULTS_H
+#define STRETTO_LIB_PLAN_PLANDEFAULTS_H
+
+#include "stretto/Plan/Plan.h"
+
+namespace stretto {
+
+/// Bounds what {a,b} in a glob may expand to.
+constexpr size_t maxGlobAlternatives = 64;
+
+std::vector<MeshAxis> defaultMesh();
+
+/// batch on dp; heads, kv_heads, ffn and vocab on tp, as far as the axes exist.
+ShardRule defaultShardRule(llvm::ArrayRef<MeshAxis> mesh);
+
+} // namespace stretto
+
+#endif // STRETTO_LIB_PLAN_PLANDEFAULTS_H

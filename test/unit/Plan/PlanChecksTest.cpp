@@ -1,0 +1,137 @@
+#include "stretto/Plan/Plan.h"
+
+#include <gtest/gtest.h>
+
+using namespace stretto;
+
+static Plan parse(llvm::StringRef text) {
+  Diagnostics diags;
+  auto plan = parsePlan(text, "p.yaml", diags);
+  EXPECT_TRUE(succeeded(plan)) << diags.summary();
+  return succeeded(plan) ? *plan : Plan();
+}
+
+/// What checkImplemented says about a plan that parses.
+static std::string refusals(llvm::StringRef text) {
+  Diagnostics diags;
+  bool ok = succeeded(checkImplemented(parse(text), diags));
+  EXPECT_EQ(ok, !diags.hasErrors());
+  return diags.summary();
+}
+
+TEST(PlanImplemented, DataTensorAndSequenceParallelismAre) {
+  EXPECT_EQ(
+      refusals("plan: 1\nmesh: { dp: 2, pp: 1, cp: 1, tp: 2 }\n"
+               "shard: [{ batch: dp, heads: tp, seq: { residual: tp } }]\n"
+               "microbatches: 4\nzero: 0\nrecompute: none\n"
+               "overlap: { bucket: 25MiB, prefetch: 1 }\n"),
+      "");
+  // An axis of size 1 promises nothing.
+  EXPECT_EQ(refusals("plan: 1\nshard: [{ seq: cp, expert: dp }]\n"), "");
+}
+
+TEST(PlanImplemented, TheRestIsRefusedByName) {
+  EXPECT_EQ(refusals("plan: 1\nmesh: { pp: 2, cp: 2 }\n"),
+            "p.yaml:2:9: error: 'pp: 2': pipeline parallelism is not "
+            "implemented yet; use 'pp: 1' and put the ranks on dp or tp\n"
+            "p.yaml:2:16: error: 'cp: 2': context parallelism is not "
+            "implemented yet; use 'cp: 1' and 'seq: { residual: tp }'\n");
+  EXPECT_EQ(refusals("plan: 1\nmesh: { tp: 2 }\nshard: [{ seq: tp }]\n"),
+            "p.yaml:3:11: error: splitting 'seq' inside the blocks needs "
+            "context-parallel attention, which is not implemented yet; use "
+            "'seq: { residual: tp }'\n");
+  struct Case {
+    const char *line, *name;
+  } cases[] = {{"zero: 1", "'zero'"},
+               {"recompute: full", "'recompute: full'"},
+               {"groups: { ep: [dp, tp] }", "'groups'"},
+               {"overlap: { bucket: 1MiB }", "'overlap'"},
+               {"overlap: { prefetch: 0 }", "'overlap'"},
+               {"pipeline: { schedule: zb }", "'pipeline'"},
+               {"mesh: { ep: 2 }\nshard: [{ expert: ep }]", "'expert'"},
+               {"mesh: { tp: 2 }\nshard: [{ embed: { residual: tp } }]",
+                "'embed: { residual: ... }'"}};
+  for (const Case &c : cases) {
+    std::string text = refusals(std::string("plan: 1\n") + c.line + "\n");
+    EXPECT_NE(text.find(c.name), std::string::npos) << c.line << ": " << text;
+    EXPECT_NE(text.find("not implemented yet"), std::string::npos) << c.line;
+    EXPECT_NE(text.find("p.yaml:"), std::string::npos) << text;
+  }
+}
+
+TEST(PlanRanks, TheProductMustBeTheRanks) {
+  Diagnostics diags;
+  Plan plan = parse("plan: 1\nmesh: { dp: 2, tp: 2 }\n");
+  EXPECT_TRUE(succeeded(checkRanks(plan, 4, diags)));
+  EXPECT_TRUE(failed(checkRanks(plan, 3, diags)));
+  EXPECT_EQ(diags.summary(),
+            "p.yaml:2:9: error: the mesh has 4 ranks (dp 2 * tp 2), but 3 "
+            "ranks were asked for; change an axis or use --ranks 4\n");
+}
+
+static const std::vector<NamedTensor> &model() {
+  static const std::vector<NamedTensor> tensors = {
+      {"tokens", {{"batch", {}}, {"seq", {}}}, true},
+      {"embed.table", {{"vocab", 97}, {"embed", 64}}},
+      {"layers.0.attn.wq", {{"embed", 64}, {"heads", 4}, {"head_dim", 16}}},
+      {"layers.1.attn.wq", {{"embed", 64}, {"heads", 4}, {"head_dim", 16}}}};
+  return tensors;
+}
+
+static std::string nameErrors(llvm::StringRef text) {
+  Diagnostics diags;
+  (void)checkNames(parse(text), model(), diags);
+  return diags.summary();
+}
+
+TEST(PlanNames, GoodRulesPass) {
+  EXPECT_EQ(nameErrors("plan: 1\nmesh: { dp: 2, tp: 2 }\n"), "");
+  EXPECT_EQ(nameErrors("plan: 1\nmesh: { dp: 2, tp: 2 }\n"
+                       "shard:\n  - { batch: dp, vocab: tp }\n"
+                       "  - { match: 'layers.*', heads: tp, batch: dp }\n"),
+            "");
+}
+
+TEST(PlanNames, WhatMatchesNothingIsAnError) {
+  EXPECT_EQ(nameErrors("plan: 1\nshard: [{ match: layer.0, heads: tp }]\n"),
+            "p.yaml:2:18: error: nothing in the model matches 'layer.0'; did "
+            "you mean 'layers.0'?\n");
+  EXPECT_EQ(nameErrors("plan: 1\nshard: [{ match: decoder, heads: tp }]\n"),
+            "p.yaml:2:18: error: nothing in the model matches 'decoder'; the "
+            "model has: tokens, embed, layers\n");
+  EXPECT_EQ(nameErrors("plan: 1\nshard: [{ haeds: tp }]\n"),
+            "p.yaml:2:11: error: no parameter or input of the model has a "
+            "dimension 'haeds'; did you mean 'heads'?\n");
+  EXPECT_EQ(nameErrors("plan: 1\nshard: [{ match: embed, heads: tp }]\n"),
+            "p.yaml:2:25: error: nothing that matches 'embed' has a dimension "
+            "'heads'\n");
+  EXPECT_EQ(nameErrors("plan: 1\nrecompute: [{ layers: 'blocks.*', what: full "
+                       "}]\n")
+                .find("p.yaml:2:13: error: nothing in the model matches"),
+            0u);
+}
+
+TEST(PlanNames, ACommonDimensionThisModelLacksIsAWarning) {
+  EXPECT_EQ(nameErrors("plan: 1\nshard: [{ kv_heads: tp }]\n"),
+            "p.yaml:2:11: warning: no parameter or input of the model has a "
+            "dimension 'kv_heads'; the entry has no effect\n");
+}
+
+TEST(PlanNames, AnAxisSplitsOneDimensionOfATensor) {
+  EXPECT_EQ(nameErrors("plan: 1\nmesh: { tp: 2 }\n"
+                       "shard: [{ heads: tp, embed: tp }]\n"),
+            "p.yaml:3:11: error: axis 'tp' would split both 'embed' and "
+            "'heads' of 'layers.0.attn.wq'; an axis can split one dimension "
+            "of a tensor\n"
+            "p.yaml:3:22: note: 'embed' takes it here\n");
+}
+
+TEST(PlanNames, UnevenSizesFollowThePolicy) {
+  std::string rules =
+      "plan: 1\nmesh: { tp: 4 }\nshard: [{ vocab: tp, heads: tp "
+      "}]\n";
+  EXPECT_EQ(nameErrors(rules), "");
+  EXPECT_EQ(nameErrors(rules + "uneven: error\n"),
+            "p.yaml:3:11: error: 'vocab' = 97 of 'embed.table' does not split "
+            "over 4 ranks; choose sizes that divide, or 'uneven: pad'\n");
+}
