@@ -1,0 +1,174 @@
+#include "stretto/Runtime/DataSet.h"
+
+#include "stretto/Runtime/Bytes.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <unistd.h>
+
+namespace stretto::runtime {
+namespace {
+
+Status outside(const std::string &path, uint64_t token, uint64_t offset,
+               uint64_t bound) {
+  return failure(Code::Rejected, path, ": token ", token, " at byte offset ",
+                 offset, " is not in the model's vocabulary of ", bound);
+}
+
+class TextData final : public DataSet {
+public:
+  Status add(const std::string &path) {
+    STRETTO_ASSIGN(MappedFile file, MappedFile::open(path));
+    if (file.bytes().size == 0)
+      return failure(Code::Rejected, path, ": the data file is empty");
+    ends.push_back(tokens() + file.bytes().size);
+    files.push_back(std::move(file));
+    paths.push_back(path);
+    return Status::ok();
+  }
+
+  uint64_t tokens() const override { return ends.empty() ? 0 : ends.back(); }
+  uint64_t vocabulary() const override { return 256; }
+  bool isText() const override { return true; }
+
+  Status read(uint64_t begin, uint64_t count, uint64_t bound,
+              int32_t *target) const override {
+    size_t file =
+        std::upper_bound(ends.begin(), ends.end(), begin) - ends.begin();
+    while (count > 0) {
+      uint64_t fileBegin = file == 0 ? 0 : ends[file - 1];
+      uint64_t part = std::min(count, ends[file] - begin);
+      const uint8_t *from = files[file].bytes().data + (begin - fileBegin);
+      for (uint64_t i = 0; i < part; ++i) {
+        if (from[i] >= bound)
+          return outside(paths[file], from[i], begin - fileBegin + i, bound);
+        *target++ = from[i];
+      }
+      begin += part;
+      count -= part;
+      ++file;
+    }
+    return Status::ok();
+  }
+
+private:
+  std::vector<MappedFile> files;
+  std::vector<std::string> paths;
+  std::vector<uint64_t> ends; // tokens up to the end of each file
+};
+
+template <typename Token> class TokenData final : public DataSet {
+public:
+  TokenData(std::string path, MappedFile file, uint64_t vocabulary)
+      : path(std::move(path)), file(std::move(file)), bound(vocabulary) {}
+
+  uint64_t tokens() const override { return file.bytes().size / sizeof(Token); }
+  uint64_t vocabulary() const override { return bound; }
+  bool isText() const override { return false; }
+
+  Status read(uint64_t begin, uint64_t count, uint64_t limit,
+              int32_t *target) const override {
+    auto from = reinterpret_cast<const Token *>(file.bytes().data) + begin;
+    for (uint64_t i = 0; i < count; ++i) {
+      if (from[i] >= limit || from[i] > INT32_MAX)
+        return outside(path, from[i], (begin + i) * sizeof(Token), limit);
+      target[i] = int32_t(from[i]);
+    }
+    return Status::ok();
+  }
+
+private:
+  std::string path;
+  MappedFile file;
+  uint64_t bound;
+};
+
+std::string indexPath(const std::string &path) {
+  size_t dot = path.rfind(".bin");
+  bool named = dot != std::string::npos && dot + 4 == path.size();
+  return named ? path.substr(0, dot) + ".json" : std::string();
+}
+
+struct TokenIndex {
+  std::string dtype;
+  uint64_t tokens = 0, vocabulary = 0;
+};
+
+Result<TokenIndex> readIndex(const std::string &path) {
+  STRETTO_ASSIGN(MappedFile file, MappedFile::open(path));
+  Bytes text = file.bytes();
+  auto json = nlohmann::json::parse(text.data, text.data + text.size, nullptr,
+                                    /*allow_exceptions=*/false);
+  auto wrong = [&](const char *what) {
+    return failure(Code::Rejected, path, ": ", what,
+                   R"(; expected {"dtype": "u16" or "u32", "tokens": N, )"
+                   R"("vocabulary": V})");
+  };
+  if (!json.is_object())
+    return wrong("the index of the token file is not a JSON object");
+  for (const auto &item : json.items())
+    if (item.key() != "dtype" && item.key() != "tokens" &&
+        item.key() != "vocabulary")
+      return wrong(("unknown key '" + item.key() + "'").c_str());
+  if (!json.contains("dtype") || !json["dtype"].is_string())
+    return wrong("'dtype' is missing or no string");
+  TokenIndex index;
+  index.dtype = json["dtype"].get<std::string>();
+  if (index.dtype != "u16" && index.dtype != "u32")
+    return wrong(("dtype '" + index.dtype + "' is not supported").c_str());
+  for (const char *key : {"tokens", "vocabulary"})
+    if (!json.contains(key) || !json[key].is_number_unsigned() ||
+        json[key].get<uint64_t>() == 0)
+      return wrong(
+          (std::string("'") + key + "' is missing or no positive integer")
+              .c_str());
+  index.tokens = json["tokens"].get<uint64_t>();
+  index.vocabulary = json["vocabulary"].get<uint64_t>();
+  return index;
+}
+
+} // namespace
+
+Result<std::unique_ptr<DataSet>>
+openText(const std::vector<std::string> &paths) {
+  auto data = std::make_unique<TextData>();
+  if (paths.empty())
+    return failure(Code::Usage, "no data; pass --data FILE...");
+  for (const std::string &path : paths)
+    STRETTO_TRY(data->add(path));
+  return std::unique_ptr<DataSet>(std::move(data));
+}
+
+Result<std::unique_ptr<DataSet>> openTokens(const std::string &path) {
+  std::string indexFile = indexPath(path);
+  if (indexFile.empty())
+    return failure(Code::Rejected, path,
+                   ": a token file is named X.bin and "
+                   "has an index X.json beside it");
+  STRETTO_ASSIGN(TokenIndex index, readIndex(indexFile));
+  STRETTO_ASSIGN(MappedFile file, MappedFile::open(path));
+  uint64_t width = index.dtype == "u16" ? 2 : 4;
+  uint64_t size = file.bytes().size;
+  if (size % width != 0 || size / width != index.tokens)
+    return failure(Code::Rejected, path, ": ", indexFile, " promises ",
+                   index.tokens, " tokens of ", width, " bytes, the file has ",
+                   size, " bytes");
+  if (width == 2)
+    return std::unique_ptr<DataSet>(std::make_unique<TokenData<uint16_t>>(
+        path, std::move(file), index.vocabulary));
+  return std::unique_ptr<DataSet>(std::make_unique<TokenData<uint32_t>>(
+      path, std::move(file), index.vocabulary));
+}
+
+Result<std::unique_ptr<DataSet>>
+openDataSet(const std::vector<std::string> &paths) {
+  if (paths.size() == 1) {
+    std::string index = indexPath(paths.front());
+    if (!index.empty() && access(index.c_str(), F_OK) == 0)
+      return openTokens(paths.front());
+  }
+  return openText(paths);
+}
+
+} // namespace stretto::runtime
