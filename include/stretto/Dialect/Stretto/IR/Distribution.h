@@ -1,0 +1,47 @@
+//===- Distribution.h - from factor axes to distributions -------*- C++ -*-===//
+//
+// The arithmetic between a sharding rule and distributions: which axes every
+// factor holds, and what each operand and result looks like in consequence.
+//
+//===----------------------------------------------------------------------===//
+#ifndef STRETTO_DIALECT_STRETTO_IR_DISTRIBUTION_H
+#define STRETTO_DIALECT_STRETTO_IR_DISTRIBUTION_H
+
+#include "stretto/Dialect/Stretto/IR/StrettoOps.h"
+
+namespace stretto {
+
+/// What every factor of an operation holds.
+struct Placement {
+  llvm::SmallVector<llvm::SmallVector<AxisRef>> axes; // per factor
+  llvm::SmallVector<int64_t> padded; // per factor: extent incl. padding, 0 = none
+
+  explicit Placement(const OpRule &rule)
+      : axes(rule.factors.size()), padded(rule.factors.size(), 0) {}
+};
+
+/// Splits `axes` (major to minor) over factors of `sizes` (major to minor): a
+/// factor is filled before the next gets any; axes are cut into sub-axes as
+/// needed. Fails when they do not fit (a cut that is no divisor).
+mlir::FailureOr<llvm::SmallVector<llvm::SmallVector<AxisRef>>>
+splitAxes(llvm::ArrayRef<AxisRef> axes, llvm::ArrayRef<int64_t> sizes);
+
+/// The distribution of a value whose dimensions are made of `dims`, without
+/// partial state.
+DistAttr distributionOf(MeshAttr mesh, const DimFactors &dims,
+                        const Placement &placement);
+
+/// Axes over which `result` of the operation is partial because it lacks a
+/// sharded reduction factor, with the kind.
+llvm::SmallVector<AxisRef> reductionAxes(const OpRule &rule, unsigned result,
+                                         const Placement &placement,
+                                         ReduceKind &kind);
+
+/// Reads the placement off the encodings of `op`; diagnoses what contradicts the
+/// rule when `diagnose`.
+mlir::FailureOr<Placement> readPlacement(mlir::Operation *op,
+                                         const OpRule &rule, bool diagnose);
+
+} // namespace stretto
+
+#endif // STRETTO_DIALECT_STRETTO_IR_DISTRIBUTION_H

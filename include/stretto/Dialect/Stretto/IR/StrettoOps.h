@@ -1,0 +1,42 @@
+//===- StrettoOps.h - operations of the stretto dialect ---------*- C++ -*-===//
+//
+// Operation and interface classes, and the trait that checks encodings.
+//
+//===----------------------------------------------------------------------===//
+#ifndef STRETTO_DIALECT_STRETTO_IR_STRETTOOPS_H
+#define STRETTO_DIALECT_STRETTO_IR_STRETTOOPS_H
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/CallInterfaces.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "stretto/Dialect/Stretto/IR/StrettoDialect.h"
+
+#include "stretto/Dialect/Stretto/IR/StrettoInterfaces.h.inc"
+
+namespace stretto {
+
+/// Checks that the encodings of `op`'s operands and results (all or none must be
+/// set) are what its sharding rule allows. Diagnoses at the op.
+mlir::LogicalResult verifyDistribution(mlir::Operation *op);
+
+/// Trait of tensor operations: verifyDistribution.
+template <typename ConcreteType>
+class Distributed
+    : public mlir::OpTrait::TraitBase<ConcreteType, Distributed> {
+public:
+  static mlir::LogicalResult verifyTrait(mlir::Operation *op) {
+    return verifyDistribution(op);
+  }
+};
+
+} // namespace stretto
+
+#define GET_OP_CLASSES
+#include "stretto/Dialect/Stretto/IR/StrettoOps.h.inc"
+
+#endif // STRETTO_DIALECT_STRETTO_IR_STRETTOOPS_H

@@ -1,0 +1,56 @@
+//===- Collectives.cpp - changes of distribution --------------------------===//
+
+#include "RuleUtils.h"
+
+using namespace mlir;
+using namespace stretto;
+using namespace stretto::rule;
+
+LogicalResult ReshardOp::verify() {
+  if (!sameShapesAndElements(getX().getType(), getResult().getType()))
+    return emitOpError("must keep shape and element type");
+  return success();
+}
+
+/// On bare local tensors the shapes must follow from the group; on distributed
+/// types shapes are global and stay. `scaled` is the dimension whose extent is
+/// multiplied (gather) or divided (scatter, slice) by the number of members.
+static LogicalResult verifyShape(Operation *op, GroupAttr group, int64_t growing,
+                                 int64_t shrinking) {
+  ArrayRef<int64_t> from = shape(op->getOperand(0)), to = shape(op->getResult(0));
+  int64_t members = group.getNumMembers();
+  bool distributed = bool(getDist(op->getOperand(0)));
+  SmallVector<int64_t> expected(from);
+  for (auto [dim, grows] : {std::pair(growing, true), std::pair(shrinking, false)}) {
+    if (dim < 0)
+      continue;
+    if (dim >= int64_t(from.size()))
+      return op->emitOpError("dimension ") << dim << " is outside rank " << from.size();
+    if (distributed)
+      continue;
+    if (!grows && expected[dim] % members != 0)
+      return op->emitOpError("dimension ")
+             << dim << " of extent " << expected[dim] << " does not split over "
+             << members << " members";
+    expected[dim] = grows ? expected[dim] * members : expected[dim] / members;
+  }
+  if (!compatible(to, expected))
+    return op->emitOpError("result shape does not follow from the group of ")
+           << members << " members";
+  return success();
+}
+
+LogicalResult AllReduceOp::verify() { return verifyShape(*this, getGroup(), -1, -1); }
+LogicalResult KeepFirstOp::verify() { return verifyShape(*this, getGroup(), -1, -1); }
+LogicalResult AllGatherOp::verify() {
+  return verifyShape(*this, getGroup(), getDim(), -1);
+}
+LogicalResult ReduceScatterOp::verify() {
+  return verifyShape(*this, getGroup(), -1, getDim());
+}
+LogicalResult ShardSliceOp::verify() {
+  return verifyShape(*this, getGroup(), -1, getDim());
+}
+LogicalResult AllToAllOp::verify() {
+  return verifyShape(*this, getGroup(), getConcatDim(), getSplitDim());
+}

@@ -1,0 +1,206 @@
+//===- Distribution.cpp - from factor axes to distributions ---------------===//
+
+#include "stretto/Dialect/Stretto/IR/Distribution.h"
+
+using namespace mlir;
+using namespace stretto;
+
+FailureOr<SmallVector<SmallVector<AxisRef>>>
+stretto::splitAxes(ArrayRef<AxisRef> axes, ArrayRef<int64_t> sizes) {
+  SmallVector<SmallVector<AxisRef>> result(sizes.size());
+  SmallVector<AxisRef> rest(axes.rbegin(), axes.rend()); // back = most major
+  for (unsigned i = 0; i + 1 < sizes.size(); ++i) {
+    int64_t room = sizes[i];
+    while (room > 1 && !rest.empty()) {
+      AxisRef ref = rest.pop_back_val();
+      if (ref.size > room) {
+        if (ref.size % room != 0)
+          return failure();
+        rest.push_back({ref.axis, ref.pre * room, ref.size / room});
+        ref.size = room;
+      }
+      if (room % ref.size != 0)
+        return failure();
+      room /= ref.size;
+      result[i].push_back(ref);
+    }
+    if (room > 1 && !rest.empty())
+      return failure();
+  }
+  if (!sizes.empty())
+    result.back().append(rest.rbegin(), rest.rend());
+  else if (!rest.empty())
+    return failure();
+  return result;
+}
+
+DistAttr stretto::distributionOf(MeshAttr mesh, const DimFactors &dims,
+                                 const Placement &placement) {
+  SmallVector<SmallVector<AxisRef>> axes;
+  SmallVector<int64_t> padded;
+  for (const auto &dim : dims) {
+    SmallVector<AxisRef> &list = axes.emplace_back();
+    for (unsigned factor : dim)
+      llvm::append_range(list, placement.axes[factor]);
+    padded.push_back(dim.size() == 1 ? placement.padded[dim[0]] : 0);
+  }
+  return DistAttr::get(mesh.getContext(), mesh, axes, {}, ReduceKind::Sum,
+                       padded);
+}
+
+SmallVector<AxisRef> stretto::reductionAxes(const OpRule &rule, unsigned result,
+                                            const Placement &placement,
+                                            ReduceKind &kind) {
+  SmallVector<AxisRef> axes;
+  for (auto [index, factor] : llvm::enumerate(rule.factors)) {
+    if (factor.kind != FactorKind::Reduction || placement.axes[index].empty() ||
+        rule.resultHasFactor(result, index))
+      continue;
+    kind = factor.reduce;
+    llvm::append_range(axes, placement.axes[index]);
+  }
+  llvm::sort(axes);
+  return canonicalAxes(axes);
+}
+
+/// Merges what one value says about its factors into `placement`.
+static LogicalResult readValue(Operation *op, StringRef what, unsigned index,
+                               DistAttr dist, const DimFactors &dims,
+                               const OpRule &rule, Placement &placement,
+                               SmallVectorImpl<bool> &known, bool diagnose) {
+  auto complain = [&](const Twine &message) -> LogicalResult {
+    if (diagnose)
+      return op->emitOpError() << what << " " << index << ": " << message;
+    return failure();
+  };
+  if (dist.getRank() != dims.size())
+    return complain("distribution of rank " + Twine(dist.getRank()) +
+                    " on a tensor of rank " + Twine(dims.size()));
+  for (auto [d, factors] : llvm::enumerate(dims)) {
+    SmallVector<int64_t> sizes;
+    for (unsigned factor : factors)
+      sizes.push_back(rule.factors[factor].size);
+    auto split = splitAxes(dist.getDimAxes(d), sizes);
+    if (failed(split))
+      return complain("axes " + toString(dist.getMesh(), dist.getDimAxes(d)) +
+                      " do not split over the parts of dimension " + Twine(d));
+    for (auto [factor, axes] : llvm::zip(factors, *split)) {
+      SmallVector<AxisRef> merged = canonicalAxes(axes);
+      int64_t padded = factors.size() == 1 ? dist.getPaddedExtents()[d] : 0;
+      if (rule.factors[factor].kind == FactorKind::Blocked && !merged.empty())
+        return complain("dimension " + Twine(d) + " must be whole, but lies on " +
+                        toString(dist.getMesh(), merged));
+      if (known[factor] && (placement.axes[factor] != merged ||
+                            placement.padded[factor] != padded))
+        return complain(
+            "dimension " + Twine(d) + " lies on " +
+            toString(dist.getMesh(), merged) + " (padded " + Twine(padded) +
+            "), elsewhere in the operation the same factor lies on " +
+            toString(dist.getMesh(), placement.axes[factor]) + " (padded " +
+            Twine(placement.padded[factor]) + ")");
+      known[factor] = true;
+      placement.axes[factor] = merged;
+      placement.padded[factor] = padded;
+    }
+  }
+  return success();
+}
+
+FailureOr<Placement> stretto::readPlacement(Operation *op, const OpRule &rule,
+                                            bool diagnose) {
+  Placement placement(rule);
+  SmallVector<bool> known(rule.factors.size(), false);
+  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+    if (failed(readValue(op, "operand", i, getDist(operand), rule.operands[i],
+                         rule, placement, known, diagnose)))
+      return failure();
+  for (auto [i, result] : llvm::enumerate(op->getResults()))
+    if (failed(readValue(op, "result", i, getDist(result), rule.results[i],
+                         rule, placement, known, diagnose)))
+      return failure();
+  for (unsigned i = 0; i < rule.factors.size(); ++i)
+    for (unsigned j = 0; j < i; ++j)
+      if (axesOverlap(placement.axes[i], placement.axes[j])) {
+        if (diagnose)
+          op->emitOpError("gives an axis of ")
+              << toString(getDist(op->getResult(0)).getMesh(),
+                          placement.axes[i])
+              << " to two of its factors";
+        return failure();
+      }
+  return placement;
+}
+
+/// Axes that may pass as partial sums: the ones of the first linear set whose
+/// operands are all partial over the same axes while nothing else is.
+static FailureOr<SmallVector<AxisRef>>
+passingPartial(Operation *op, const OpRule &rule, const Placement &placement) {
+  SmallVector<unsigned> partial;
+  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+    if (getDist(operand).isPartial())
+      partial.push_back(i);
+  if (partial.empty())
+    return SmallVector<AxisRef>();
+  DistAttr first = getDist(op->getOperand(partial[0]));
+  MeshAttr mesh = first.getMesh();
+  if (first.getPartialKind() != ReduceKind::Sum)
+    return op->emitOpError("operand ")
+           << partial[0] << " is a partial "
+           << stringifyReduceKind(first.getPartialKind())
+           << "; reduce it first";
+  for (unsigned i : partial)
+    if (getDist(op->getOperand(i)).getPartialAxes() != first.getPartialAxes())
+      return op->emitOpError("operands are partial over different axes");
+  bool linear = llvm::any_of(rule.linearSets, [&](const LinearSet &set) {
+    return ArrayRef<unsigned>(set.operands) == ArrayRef<unsigned>(partial);
+  });
+  if (!linear)
+    return op->emitOpError("is not linear in its partial operands (partial over ")
+           << toString(mesh, first.getPartialAxes())
+           << "); an all-reduce is missing";
+  for (const auto &axes : placement.axes)
+    if (axesOverlap(axes, first.getPartialAxes()))
+      return op->emitOpError("shards a factor over an axis of its partial operand ")
+             << toString(mesh, first.getPartialAxes());
+  return SmallVector<AxisRef>(first.getPartialAxes());
+}
+
+/// Invariants of a distributed operation, in this order: all or no values are
+/// encoded; factors agree; partial operands pass by linearity; every result is
+/// partial over exactly its reduced axes and what passes.
+LogicalResult stretto::verifyDistribution(Operation *op) {
+  unsigned encoded = 0, total = 0;
+  for (Value value : llvm::concat<Value>(
+           SmallVector<Value>(op->getOperands()),
+           SmallVector<Value>(op->getResults()))) {
+    ++total;
+    encoded += bool(getDist(value));
+  }
+  if (encoded == 0)
+    return success();
+  if (encoded != total)
+    return op->emitOpError("mixes values with and without a distribution");
+  OpRule rule = cast<ShardingRule>(op).getShardingRule();
+  FailureOr<Placement> placement = readPlacement(op, rule, /*diagnose=*/true);
+  if (failed(placement))
+    return failure();
+  FailureOr<SmallVector<AxisRef>> passing = passingPartial(op, rule, *placement);
+  if (failed(passing))
+    return failure();
+  for (auto [i, result] : llvm::enumerate(op->getResults())) {
+    ReduceKind kind = ReduceKind::Sum;
+    SmallVector<AxisRef> expected = reductionAxes(rule, i, *placement, kind);
+    llvm::append_range(expected, *passing);
+    llvm::sort(expected);
+    expected = canonicalAxes(expected);
+    DistAttr dist = getDist(result);
+    if (ArrayRef<AxisRef>(expected) != dist.getPartialAxes() ||
+        (!expected.empty() && kind != dist.getPartialKind()))
+      return op->emitOpError("result ")
+             << i << " is partial over "
+             << toString(dist.getMesh(), dist.getPartialAxes())
+             << ", expected " << stringifyReduceKind(kind) << " "
+             << toString(dist.getMesh(), expected);
+  }
+  return success();
+}

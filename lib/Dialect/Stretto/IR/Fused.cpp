@@ -1,0 +1,306 @@
+//===- Fused.cpp - norms, attention, cross entropy, optimizers ------------===//
+
+#include "RuleUtils.h"
+
+using namespace mlir;
+using namespace stretto;
+using namespace stretto::rule;
+
+#define INFER(OP)                                                              \
+  LogicalResult OP::inferReturnTypes(                                          \
+      MLIRContext *context, std::optional<Location> loc, ValueRange operands,  \
+      DictionaryAttr attributes, OpaqueProperties properties,                  \
+      RegionRange regions, SmallVectorImpl<Type> &inferred)
+
+static Type bare(Value value) { return bareType(value.getType()); }
+
+//===----------------------------------------------------------------------===//
+// softmax
+//===----------------------------------------------------------------------===//
+
+INFER(SoftmaxOp) {
+  inferred.push_back(bare(operands[0]));
+  return success();
+}
+
+LogicalResult SoftmaxOp::verify() {
+  if (getDim() >= shape(getX()).size())
+    return emitOpError("dimension ") << getDim() << " is outside rank "
+                                     << shape(getX()).size();
+  return success();
+}
+
+OpRule SoftmaxOp::getShardingRule() {
+  OpRule rule = pointwise(*this);
+  rule.factors[getDim()].kind = FactorKind::Blocked;
+  return rule;
+}
+
+//===----------------------------------------------------------------------===//
+// Normalisations over the last dimension
+//===----------------------------------------------------------------------===//
+
+/// x [rows..., n], vectors [n]; `vectorResults` results of shape [n] that sum over
+/// rows. Operand 1 is gamma; `linearOperand` (or -1) is where it is linear.
+static OpRule normRule(Operation *op, int linearOperand) {
+  OpRule rule;
+  ArrayRef<int64_t> dims = shape(op->getOperand(0));
+  bool hasVectorResults = op->getNumResults() > 1;
+  SmallVector<unsigned> all;
+  for (int64_t extent : dims.drop_back())
+    all.push_back(rule.addFactor(extent, hasVectorResults
+                                             ? FactorKind::Reduction
+                                             : FactorKind::Parallel));
+  all.push_back(rule.addFactor(dims.back(), FactorKind::Blocked));
+  for (Value operand : op->getOperands())
+    rule.operands.push_back(trailing(all, shape(operand).size()));
+  for (Value result : op->getResults())
+    rule.results.push_back(trailing(all, shape(result).size()));
+  if (linearOperand >= 0)
+    rule.linearSets.push_back({{unsigned(linearOperand)}});
+  return rule;
+}
+
+static LogicalResult verifyNorm(Operation *op) {
+  ArrayRef<int64_t> dims = shape(op->getOperand(0));
+  if (dims.empty())
+    return op->emitOpError("x has rank 0");
+  for (Value vector : op->getOperands().drop_front())
+    if (!compatible(shape(vector), dims.take_back(1)))
+      return op->emitOpError("scale and shift must have the extent ")
+             << dims.back() << " of the last dimension";
+  return success();
+}
+
+INFER(LayerNormOp) {
+  inferred.push_back(bare(operands[0]));
+  return success();
+}
+LogicalResult LayerNormOp::verify() { return verifyNorm(*this); }
+OpRule LayerNormOp::getShardingRule() { return normRule(*this, -1); }
+
+INFER(LayerNormGradOp) {
+  inferred.append({bare(operands[0]), bare(operands[1]), bare(operands[1])});
+  return success();
+}
+OpRule LayerNormGradOp::getShardingRule() { return normRule(*this, 2); }
+
+INFER(RmsNormOp) {
+  inferred.push_back(bare(operands[0]));
+  return success();
+}
+LogicalResult RmsNormOp::verify() { return verifyNorm(*this); }
+OpRule RmsNormOp::getShardingRule() { return normRule(*this, -1); }
+
+INFER(RmsNormGradOp) {
+  inferred.append({bare(operands[0]), bare(operands[1])});
+  return success();
+}
+OpRule RmsNormGradOp::getShardingRule() { return normRule(*this, 2); }
+
+//===----------------------------------------------------------------------===//
+// rope
+//===----------------------------------------------------------------------===//
+
+INFER(RopeOp) {
+  inferred.push_back(bare(operands[0]));
+  return success();
+}
+
+LogicalResult RopeOp::verify() {
+  ArrayRef<int64_t> x = shape(getX()), positions = shape(getPositions());
+  if (x.size() != 4 || !compatible(positions, x.take_front(2)))
+    return emitOpError("expected x [batch, seq, heads, head_dim] and positions "
+                       "[batch, seq]");
+  if (ShapedType::isDynamic(x[3]) || x[3] % 2 != 0)
+    return emitOpError("head_dim must be even, got ") << x[3];
+  return success();
+}
+
+OpRule RopeOp::getShardingRule() {
+  OpRule rule;
+  SmallVector<unsigned> all = rule.addFactors(shape(getX()));
+  rule.factors[3].kind = FactorKind::Blocked;
+  rule.operands = {OpRule::plain(all),
+                   OpRule::plain(ArrayRef(all).take_front(2))};
+  rule.results = {OpRule::plain(all)};
+  rule.linearSets = {{{0}}};
+  return rule;
+}
+
+//===----------------------------------------------------------------------===//
+// attention
+//===----------------------------------------------------------------------===//
+
+INFER(AttentionOp) {
+  ArrayRef<int64_t> q = shape(operands[0]);
+  if (q.size() != 4)
+    return emitOptionalError(loc, "q must be [batch, q_len, heads, head_dim]");
+  inferred.push_back(bare(operands[0]));
+  inferred.push_back(make({q[0], q[2], q[1]}, tensor(operands[0]).getElementType()));
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  ArrayRef<int64_t> q = shape(getQ()), k = shape(getK()), v = shape(getV());
+  if (k.size() != 4 || !compatible(k, v) || !compatible(q.take_front(1), k.take_front(1)) ||
+      !compatible(q.take_back(1), k.take_back(1)))
+    return emitOpError("expected k and v [batch, kv_len, kv_heads, head_dim] "
+                       "with the batch and head_dim of q");
+  if (q[2] % k[2] != 0)
+    return emitOpError() << q[2] << " heads do not group over " << k[2]
+                         << " kv heads";
+  double p = getP().convertToDouble();
+  if (!(p >= 0.0 && p < 1.0))
+    return emitOpError("dropout probability ") << p << " is not in [0, 1)";
+  return success();
+}
+
+/// Heads are a compound of kv heads (major) and queries per kv head: with more
+/// axes than kv heads the minor part takes the rest and k, v stay replicated
+/// over it. Positions and head_dim are whole on every rank.
+static OpRule attentionRule(Operation *op, bool backward) {
+  OpRule rule;
+  ArrayRef<int64_t> q = shape(op->getOperand(0)), k = shape(op->getOperand(1));
+  unsigned batch = rule.addFactor(q[0]);
+  unsigned group = rule.addFactor(k[2]);
+  unsigned within = rule.addFactor(
+      q[2] / k[2], backward ? FactorKind::Reduction : FactorKind::Parallel);
+  unsigned qLen = rule.addFactor(q[1], FactorKind::Blocked);
+  unsigned kvLen = rule.addFactor(k[1], FactorKind::Blocked);
+  unsigned dim = rule.addFactor(q[3], FactorKind::Blocked);
+  DimFactors query = {{batch}, {qLen}, {group, within}, {dim}};
+  DimFactors key = {{batch}, {kvLen}, {group}, {dim}};
+  DimFactors lse = {{batch}, {group, within}, {qLen}};
+  if (backward) {
+    rule.operands = {query, key, key, query, lse, query};
+    rule.results = {query, key, key};
+    rule.linearSets = {{{5}}};
+  } else {
+    rule.operands = {query, key, key};
+    rule.results = {query, lse};
+  }
+  return rule;
+}
+
+template <typename OpT>
+static void localizeAttention(OpT op, OpT source, DistAttr dist) {
+  if (op.getP().isZero())
+    return;
+  ArrayRef<int64_t> q = shape(source.getQ());
+  op.setHeadsGlobal(q[2]);
+  op.setBatchOffsetAttr(OffsetAttr::ofShard(
+      dist, 0, q[0], source.getSamples().value_or(0)));
+  op.setHeadOffsetAttr(OffsetAttr::ofShard(dist, 2, q[2]));
+}
+
+OpRule AttentionOp::getShardingRule() { return attentionRule(*this, false); }
+
+void AttentionOp::localizeAttributes(ArrayRef<DistAttr> operands,
+                                     ArrayRef<DistAttr>, Operation *original) {
+  localizeAttention(*this, cast<AttentionOp>(original), operands[0]);
+}
+
+INFER(AttentionGradOp) {
+  inferred.append({bare(operands[0]), bare(operands[1]), bare(operands[2])});
+  return success();
+}
+
+OpRule AttentionGradOp::getShardingRule() { return attentionRule(*this, true); }
+
+void AttentionGradOp::localizeAttributes(ArrayRef<DistAttr> operands,
+                                         ArrayRef<DistAttr>,
+                                         Operation *original) {
+  localizeAttention(*this, cast<AttentionGradOp>(original), operands[0]);
+}
+
+//===----------------------------------------------------------------------===//
+// cross entropy
+//===----------------------------------------------------------------------===//
+
+INFER(CrossEntropyOp) {
+  if (shape(operands[0]).empty())
+    return emitOptionalError(loc, "logits have rank 0");
+  Type rows = make(shape(operands[0]).drop_back(),
+                   tensor(operands[0]).getElementType());
+  inferred.append({rows, rows});
+  return success();
+}
+
+LogicalResult CrossEntropyOp::verify() {
+  if (!compatible(shape(getLabels()), shape(getLogits()).drop_back()) ||
+      !tensor(getLabels()).getElementType().isInteger(32))
+    return emitOpError("expected i32 labels shaped like the logits without "
+                       "their last dimension");
+  double smoothing = getSmoothing().convertToDouble();
+  if (!(smoothing >= 0.0 && smoothing < 1.0))
+    return emitOpError("smoothing ") << smoothing << " is not in [0, 1)";
+  return success();
+}
+
+OpRule CrossEntropyOp::getShardingRule() {
+  OpRule rule;
+  SmallVector<unsigned> all = rule.addFactors(shape(getLogits()));
+  rule.factors.back().kind = FactorKind::Blocked; // decomposed when sharded
+  DimFactors rows = OpRule::plain(ArrayRef(all).drop_back());
+  rule.operands = {OpRule::plain(all), rows};
+  rule.results = {rows, rows};
+  return rule;
+}
+
+INFER(CrossEntropyGradOp) {
+  inferred.push_back(bare(operands[0]));
+  return success();
+}
+
+OpRule CrossEntropyGradOp::getShardingRule() {
+  OpRule rule;
+  SmallVector<unsigned> all = rule.addFactors(shape(getLogits()));
+  DimFactors rows = OpRule::plain(ArrayRef(all).drop_back());
+  rule.operands = {OpRule::plain(all), rows, rows, rows};
+  rule.results = {OpRule::plain(all)};
+  rule.linearSets = {{{3}}};
+  return rule;
+}
+
+void CrossEntropyGradOp::localizeAttributes(ArrayRef<DistAttr> operands,
+                                            ArrayRef<DistAttr>,
+                                            Operation *original) {
+  auto source = cast<CrossEntropyGradOp>(original);
+  unsigned last = shape(source.getLogits()).size() - 1;
+  setOffsetAttr(OffsetAttr::ofShard(operands[0], last,
+                                    shape(source.getLogits())[last]));
+}
+
+//===----------------------------------------------------------------------===//
+// Optimizers: pointwise in the parameter, scalars replicated
+//===----------------------------------------------------------------------===//
+
+static OpRule optimizerRule(Operation *op, unsigned pointwiseOperands) {
+  OpRule rule;
+  SmallVector<unsigned> all = rule.addFactors(shape(op->getOperand(0)));
+  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+    if (index < pointwiseOperands) {
+      rule.operands.push_back(OpRule::plain(all));
+      continue;
+    }
+    DimFactors scalars;
+    for (int64_t extent : shape(operand))
+      scalars.push_back({rule.addFactor(extent, FactorKind::Blocked)});
+    rule.operands.push_back(scalars);
+  }
+  rule.results.assign(op->getNumResults(), OpRule::plain(all));
+  return rule;
+}
+
+INFER(AdamWOp) {
+  inferred.append(3, bare(operands[0]));
+  return success();
+}
+OpRule AdamWOp::getShardingRule() { return optimizerRule(*this, 4); }
+
+INFER(SgdOp) {
+  inferred.append(2, bare(operands[0]));
+  return success();
+}
+OpRule SgdOp::getShardingRule() { return optimizerRule(*this, 3); }

@@ -1,0 +1,49 @@
+//===- RuleUtils.h - helpers to write rules and type inference --*- C++ -*-===//
+//
+// Private to the dialect: the few shapes that most rules are made of.
+//
+//===----------------------------------------------------------------------===//
+#ifndef STRETTO_LIB_DIALECT_STRETTO_IR_RULEUTILS_H
+#define STRETTO_LIB_DIALECT_STRETTO_IR_RULEUTILS_H
+
+#include "stretto/Dialect/Stretto/IR/StrettoOps.h"
+
+namespace stretto::rule {
+
+inline mlir::RankedTensorType tensor(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType());
+}
+inline llvm::ArrayRef<int64_t> shape(mlir::Value value) {
+  return tensor(value).getShape();
+}
+inline mlir::RankedTensorType make(llvm::ArrayRef<int64_t> shape,
+                                   mlir::Type element) {
+  return mlir::RankedTensorType::get(shape, element);
+}
+
+/// Last `rank` of the factors: numpy-like alignment of trailing dimensions.
+inline DimFactors trailing(llvm::ArrayRef<unsigned> factors, unsigned rank) {
+  return OpRule::plain(factors.take_back(rank));
+}
+
+/// The static one of two extents (they must agree when both are static).
+inline int64_t mergeExtent(int64_t a, int64_t b) {
+  return mlir::ShapedType::isDynamic(a) ? b : a;
+}
+
+/// Shape of operands aligned to the trailing dimensions of the largest, or an
+/// error that names the dimension.
+mlir::FailureOr<llvm::SmallVector<int64_t>>
+broadcastShapes(std::optional<mlir::Location> loc, mlir::ValueRange operands);
+
+/// Rule of a pointwise operation over trailing-aligned operands; linearSets is
+/// left to the caller.
+OpRule pointwise(mlir::Operation *op);
+
+/// Checks `actual` against an expected shape where both are static.
+bool compatible(llvm::ArrayRef<int64_t> actual,
+                llvm::ArrayRef<int64_t> expected);
+
+} // namespace stretto::rule
+
+#endif // STRETTO_LIB_DIALECT_STRETTO_IR_RULEUTILS_H

@@ -1,0 +1,588 @@
+//===- StrettoAttrs.cpp - meshes, distributions, offsets ------------------===//
+//
+// Assembly formats, verification and the arithmetic of the attributes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "stretto/Dialect/Stretto/IR/StrettoDialect.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/SmallSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace stretto;
+
+#include "stretto/Dialect/Stretto/IR/StrettoEnums.cpp.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "stretto/Dialect/Stretto/IR/StrettoAttrs.cpp.inc"
+
+void StrettoDialect::registerAttributes() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "stretto/Dialect/Stretto/IR/StrettoAttrs.cpp.inc"
+      >();
+}
+
+//===----------------------------------------------------------------------===//
+// Pieces shared by the assembly formats
+//===----------------------------------------------------------------------===//
+
+static void printAxis(raw_ostream &os, MeshAttr mesh, AxisRef ref) {
+  os << mesh.getNames()[ref.axis].getValue();
+  if (ref.pre != 1 || ref.size != mesh.getSizes()[ref.axis])
+    os << ":(" << ref.pre << ")" << ref.size;
+}
+
+void stretto::printAxes(raw_ostream &os, MeshAttr mesh,
+                        ArrayRef<AxisRef> axes) {
+  os << "{";
+  llvm::interleaveComma(axes, os,
+                        [&](AxisRef ref) { printAxis(os, mesh, ref); });
+  os << "}";
+}
+
+std::string stretto::toString(MeshAttr mesh, ArrayRef<AxisRef> axes) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  printAxes(os, mesh, axes);
+  return text;
+}
+
+/// name | name:(pre)size
+static ParseResult parseAxis(AsmParser &parser, MeshAttr mesh, AxisRef &ref) {
+  std::string name;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeywordOrString(&name))
+    return failure();
+  std::optional<unsigned> index = mesh.lookup(name);
+  if (!index)
+    return parser.emitError(loc, "mesh has no axis '") << name << "'";
+  ref = mesh.axis(*index);
+  if (failed(parser.parseOptionalColon()))
+    return success();
+  if (parser.parseLParen() || parser.parseInteger(ref.pre) ||
+      parser.parseRParen() || parser.parseInteger(ref.size))
+    return failure();
+  int64_t whole = mesh.getSizes()[*index];
+  if (ref.pre < 1 || ref.size < 1 || ref.pre > whole || ref.size > whole ||
+      whole % (ref.pre * ref.size) != 0)
+    return parser.emitError(loc, "sub-axis (")
+           << ref.pre << ")" << ref.size << " does not divide axis '" << name
+           << "' of size " << whole;
+  return success();
+}
+
+static ParseResult parseAxes(AsmParser &parser, MeshAttr mesh,
+                             SmallVectorImpl<AxisRef> &axes) {
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, [&]() {
+    return parseAxis(parser, mesh, axes.emplace_back());
+  });
+}
+
+/// mesh<dp = 2, tp = 2> without the dialect prefix.
+static FailureOr<MeshAttr> parseMesh(AsmParser &parser) {
+  if (parser.parseKeyword("mesh"))
+    return failure();
+  auto mesh = dyn_cast_or_null<MeshAttr>(MeshAttr::parse(parser, Type()));
+  if (!mesh)
+    return failure();
+  return mesh;
+}
+
+static void printMesh(AsmPrinter &printer, MeshAttr mesh) {
+  printer << "mesh";
+  mesh.print(printer);
+}
+
+//===----------------------------------------------------------------------===//
+// InitAttr
+//===----------------------------------------------------------------------===//
+
+InitAttr InitAttr::get(MLIRContext *context, InitKind kind, double a, double b) {
+  Builder builder(context);
+  return get(context, kind, builder.getF64FloatAttr(a),
+             builder.getF64FloatAttr(b));
+}
+
+Attribute InitAttr::parse(AsmParser &parser, Type) {
+  std::string keyword;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseLess() || parser.parseKeywordOrString(&keyword))
+    return {};
+  std::optional<InitKind> kind = symbolizeInitKind(keyword);
+  if (!kind) {
+    parser.emitError(loc, "unknown initialisation '")
+        << keyword << "'; known: zeros, ones, normal, uniform, constant";
+    return {};
+  }
+  SmallVector<double> values;
+  if (succeeded(parser.parseOptionalLParen())) {
+    do {
+      if (parser.parseFloat(values.emplace_back()))
+        return {};
+    } while (succeeded(parser.parseOptionalComma()));
+    if (parser.parseRParen())
+      return {};
+  }
+  size_t expected = *kind == InitKind::Uniform                ? 2
+                    : *kind == InitKind::Normal ||
+                            *kind == InitKind::Constant       ? 1
+                                                              : 0;
+  if (values.size() != expected) {
+    parser.emitError(loc) << keyword << " takes " << expected << " numbers, got "
+                          << values.size();
+    return {};
+  }
+  values.resize(2, 0.0);
+  if (parser.parseGreater())
+    return {};
+  return InitAttr::get(parser.getContext(), *kind, values[0], values[1]);
+}
+
+static void printDouble(AsmPrinter &printer, double value) {
+  printer.printFloat(llvm::APFloat(value));
+}
+
+void InitAttr::print(AsmPrinter &printer) const {
+  printer << "<" << stringifyInitKind(getKind());
+  if (getKind() == InitKind::Uniform) {
+    printer << "(";
+    printDouble(printer, getA());
+    printer << ", ";
+    printDouble(printer, getB());
+    printer << ")";
+  } else if (getKind() == InitKind::Normal || getKind() == InitKind::Constant) {
+    printer << "(";
+    printDouble(printer, getA());
+    printer << ")";
+  }
+  printer << ">";
+}
+
+//===----------------------------------------------------------------------===//
+// MeshAttr
+//===----------------------------------------------------------------------===//
+
+Attribute MeshAttr::parse(AsmParser &parser, Type) {
+  SmallVector<StringAttr> names;
+  SmallVector<int64_t> sizes;
+  auto parseOne = [&]() -> ParseResult {
+    std::string name;
+    if (parser.parseKeywordOrString(&name) || parser.parseEqual() ||
+        parser.parseInteger(sizes.emplace_back()))
+      return failure();
+    names.push_back(StringAttr::get(parser.getContext(), name));
+    return success();
+  };
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::LessGreater,
+                                     parseOne))
+    return {};
+  return parser.getChecked<MeshAttr>(parser.getContext(), names, sizes);
+}
+
+void MeshAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  llvm::interleaveComma(llvm::zip(getNames(), getSizes()), printer,
+                        [&](auto pair) {
+                          printer.printKeywordOrString(
+                              std::get<0>(pair).getValue());
+                          printer << " = " << std::get<1>(pair);
+                        });
+  printer << ">";
+}
+
+LogicalResult MeshAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               ArrayRef<StringAttr> names,
+                               ArrayRef<int64_t> sizes) {
+  if (names.size() != sizes.size())
+    return emitError() << "mesh has " << names.size() << " names and "
+                       << sizes.size() << " sizes";
+  llvm::SmallSet<StringRef, 4> seen;
+  int64_t product = 1;
+  for (auto [name, size] : llvm::zip(names, sizes)) {
+    if (!seen.insert(name.getValue()).second)
+      return emitError() << "mesh axis '" << name.getValue() << "' twice";
+    if (size < 1)
+      return emitError() << "mesh axis '" << name.getValue() << "' has size "
+                         << size;
+    if (llvm::MulOverflow(product, size, product))
+      return emitError() << "mesh has more ranks than 2^63";
+  }
+  return success();
+}
+
+std::optional<unsigned> MeshAttr::lookup(StringRef name) const {
+  for (auto [index, axis] : llvm::enumerate(getNames()))
+    if (axis.getValue() == name)
+      return index;
+  return std::nullopt;
+}
+
+int64_t MeshAttr::getNumRanks() const {
+  int64_t product = 1;
+  for (int64_t size : getSizes())
+    product *= size;
+  return product;
+}
+
+AxisRef MeshAttr::axis(unsigned index) const {
+  return {index, 1, getSizes()[index]};
+}
+
+SmallVector<int64_t> MeshAttr::coordinates(int64_t rank) const {
+  SmallVector<int64_t> result(getNumAxes());
+  for (unsigned i = getNumAxes(); i-- > 0;) {
+    result[i] = rank % getSizes()[i];
+    rank /= getSizes()[i];
+  }
+  return result;
+}
+
+int64_t MeshAttr::coordinate(AxisRef ref, ArrayRef<int64_t> coordinates) const {
+  int64_t minor = getSizes()[ref.axis] / (ref.pre * ref.size);
+  return coordinates[ref.axis] / minor % ref.size;
+}
+
+//===----------------------------------------------------------------------===//
+// GroupAttr
+//===----------------------------------------------------------------------===//
+
+Attribute GroupAttr::parse(AsmParser &parser, Type) {
+  SmallVector<AxisRef> axes;
+  if (parser.parseLess())
+    return {};
+  FailureOr<MeshAttr> mesh = parseMesh(parser);
+  if (failed(mesh) || parser.parseComma() || parseAxes(parser, *mesh, axes) ||
+      parser.parseGreater())
+    return {};
+  return GroupAttr::get(parser.getContext(), *mesh, axes);
+}
+
+void GroupAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  printMesh(printer, getMesh());
+  printer << ", ";
+  printAxes(printer.getStream(), getMesh(), getAxes());
+  printer << ">";
+}
+
+int64_t GroupAttr::getNumMembers() const { return productOf(getAxes()); }
+
+int64_t GroupAttr::member(ArrayRef<int64_t> coordinates) const {
+  int64_t index = 0;
+  for (AxisRef ref : getAxes())
+    index = index * ref.size + getMesh().coordinate(ref, coordinates);
+  return index;
+}
+
+//===----------------------------------------------------------------------===//
+// DistAttr
+//===----------------------------------------------------------------------===//
+
+DistAttr DistAttr::get(MLIRContext *context, MeshAttr mesh,
+                       ArrayRef<SmallVector<AxisRef>> dims,
+                       ArrayRef<AxisRef> partialAxes, ReduceKind partialKind,
+                       ArrayRef<int64_t> padded) {
+  SmallVector<AxisRef> flat;
+  SmallVector<int64_t> ends;
+  for (const SmallVector<AxisRef> &dim : dims) {
+    llvm::append_range(flat, canonicalAxes(dim));
+    ends.push_back(flat.size());
+  }
+  SmallVector<AxisRef> partial(partialAxes);
+  llvm::sort(partial); // a reduction does not care about the order of axes
+  partial = canonicalAxes(partial);
+  if (partial.empty())
+    partialKind = ReduceKind::Sum;
+  SmallVector<int64_t> extents(padded);
+  extents.resize(dims.size(), 0);
+  return get(context, mesh, flat, ends, partial, partialKind, extents);
+}
+
+DistAttr DistAttr::replicated(MeshAttr mesh, unsigned rank) {
+  return get(mesh.getContext(), mesh, SmallVector<SmallVector<AxisRef>>(rank));
+}
+
+Attribute DistAttr::parse(AsmParser &parser, Type) {
+  SmallVector<SmallVector<AxisRef>> dims;
+  SmallVector<AxisRef> partial;
+  SmallVector<int64_t> padded;
+  ReduceKind kind = ReduceKind::Sum;
+  if (parser.parseLess())
+    return {};
+  FailureOr<MeshAttr> mesh = parseMesh(parser);
+  if (failed(mesh) || parser.parseComma() ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&]() {
+        return parseAxes(parser, *mesh, dims.emplace_back());
+      }))
+    return {};
+  while (succeeded(parser.parseOptionalComma())) {
+    StringRef keyword;
+    SMLoc loc = parser.getCurrentLocation();
+    if (parser.parseKeyword(&keyword))
+      return {};
+    if (keyword == "padded") {
+      if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&]() {
+            return parser.parseInteger(padded.emplace_back());
+          }))
+        return {};
+      if (padded.size() != dims.size()) {
+        parser.emitError(loc, "padded lists ")
+            << padded.size() << " extents for " << dims.size() << " dimensions";
+        return {};
+      }
+      continue;
+    }
+    std::optional<ReduceKind> parsed = symbolizeReduceKind(keyword);
+    if (!parsed) {
+      parser.emitError(loc, "expected sum, max, min, prod or padded");
+      return {};
+    }
+    kind = *parsed;
+    if (parseAxes(parser, *mesh, partial))
+      return {};
+  }
+  if (parser.parseGreater())
+    return {};
+  DistAttr dist =
+      get(parser.getContext(), *mesh, dims, partial, kind, padded);
+  if (failed(verify([&]() { return parser.emitError(parser.getNameLoc()); },
+                    *mesh, dist.getFlatAxes(), dist.getDimEnds(),
+                    dist.getPartialAxes(), dist.getPartialKind(),
+                    dist.getPaddedExtents())))
+    return {};
+  return dist;
+}
+
+void DistAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  printMesh(printer, getMesh());
+  printer << ", [";
+  for (unsigned dim = 0; dim < getRank(); ++dim) {
+    printer << (dim ? ", " : "");
+    printAxes(printer.getStream(), getMesh(), getDimAxes(dim));
+  }
+  printer << "]";
+  if (isPartial()) {
+    printer << ", " << stringifyReduceKind(getPartialKind()) << " ";
+    printAxes(printer.getStream(), getMesh(), getPartialAxes());
+  }
+  if (llvm::any_of(getPaddedExtents(), [](int64_t p) { return p != 0; })) {
+    printer << ", padded [";
+    llvm::interleaveComma(getPaddedExtents(), printer);
+    printer << "]";
+  }
+  printer << ">";
+}
+
+/// Invariants: every axis reference lies in the mesh; no axis digit is used
+/// twice among dimensions and partial; padded extents divide over the shards.
+LogicalResult DistAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               MeshAttr mesh, ArrayRef<AxisRef> flatAxes,
+                               ArrayRef<int64_t> dimEnds,
+                               ArrayRef<AxisRef> partialAxes, ReduceKind,
+                               ArrayRef<int64_t> padded) {
+  SmallVector<AxisRef> all(flatAxes);
+  llvm::append_range(all, partialAxes);
+  for (unsigned i = 0; i < all.size(); ++i) {
+    if (all[i].axis >= mesh.getNumAxes() || all[i].pre < 1 || all[i].size < 1 ||
+        mesh.getSizes()[all[i].axis] % (all[i].pre * all[i].size) != 0)
+      return emitError() << "axis reference outside the mesh";
+    for (unsigned j = 0; j < i; ++j)
+      if (all[i].overlaps(all[j]))
+        return emitError() << "axis '"
+                           << mesh.getNames()[all[i].axis].getValue()
+                           << "' is used twice in one distribution";
+  }
+  if (padded.size() != dimEnds.size())
+    return emitError() << "expected " << dimEnds.size() << " padded extents";
+  for (unsigned dim = 0, begin = 0; dim < dimEnds.size(); ++dim) {
+    int64_t shards = productOf(flatAxes.slice(begin, dimEnds[dim] - begin));
+    begin = dimEnds[dim];
+    if (padded[dim] < 0 || padded[dim] % shards != 0)
+      return emitError() << "padded extent " << padded[dim] << " of dimension "
+                         << dim << " does not divide over " << shards
+                         << " shards";
+  }
+  return success();
+}
+
+ArrayRef<AxisRef> DistAttr::getDimAxes(unsigned dim) const {
+  int64_t begin = dim == 0 ? 0 : getDimEnds()[dim - 1];
+  return getFlatAxes().slice(begin, getDimEnds()[dim] - begin);
+}
+
+int64_t DistAttr::getNumShards(unsigned dim) const {
+  return productOf(getDimAxes(dim));
+}
+
+int64_t DistAttr::getPadded(unsigned dim, int64_t size) const {
+  return getPaddedExtents()[dim] ? getPaddedExtents()[dim] : size;
+}
+
+bool DistAttr::isReplicated() const {
+  return getFlatAxes().empty() && getPartialAxes().empty();
+}
+
+SmallVector<SmallVector<AxisRef>> DistAttr::getDims() const {
+  SmallVector<SmallVector<AxisRef>> dims;
+  for (unsigned dim = 0; dim < getRank(); ++dim)
+    dims.emplace_back(getDimAxes(dim));
+  return dims;
+}
+
+DistAttr DistAttr::withoutPartial() const {
+  return get(getContext(), getMesh(), getDims(), {}, ReduceKind::Sum,
+             getPaddedExtents());
+}
+
+SmallVector<int64_t> DistAttr::localShape(ArrayRef<int64_t> shape) const {
+  SmallVector<int64_t> local;
+  for (auto [dim, size] : llvm::enumerate(shape))
+    local.push_back(getPadded(dim, size) / getNumShards(dim));
+  return local;
+}
+
+//===----------------------------------------------------------------------===//
+// OffsetAttr
+//===----------------------------------------------------------------------===//
+
+Attribute OffsetAttr::parse(AsmParser &parser, Type) {
+  SmallVector<AxisRef> axes;
+  SmallVector<int64_t> coefficients;
+  int64_t microbatch = 0;
+  if (parser.parseLess())
+    return {};
+  FailureOr<MeshAttr> mesh = parseMesh(parser);
+  if (failed(mesh) || parser.parseComma() ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&]() {
+        return failure(parseAxis(parser, *mesh, axes.emplace_back()) ||
+                       parser.parseStar() ||
+                       parser.parseInteger(coefficients.emplace_back()));
+      }))
+    return {};
+  if (succeeded(parser.parseOptionalComma()))
+    if (parser.parseKeyword("microbatch") || parser.parseStar() ||
+        parser.parseInteger(microbatch))
+      return {};
+  if (parser.parseGreater())
+    return {};
+  return parser.getChecked<OffsetAttr>(parser.getContext(), *mesh, axes,
+                                       coefficients, microbatch);
+}
+
+void OffsetAttr::print(AsmPrinter &printer) const {
+  printer << "<";
+  printMesh(printer, getMesh());
+  printer << ", [";
+  llvm::interleaveComma(
+      llvm::zip(getAxes(), getCoefficients()), printer, [&](auto pair) {
+        printAxis(printer.getStream(), getMesh(), std::get<0>(pair));
+        printer << " * " << std::get<1>(pair);
+      });
+  printer << "]";
+  if (getMicrobatch())
+    printer << ", microbatch * " << getMicrobatch();
+  printer << ">";
+}
+
+LogicalResult OffsetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 MeshAttr, ArrayRef<AxisRef> axes,
+                                 ArrayRef<int64_t> coefficients, int64_t) {
+  if (axes.size() != coefficients.size())
+    return emitError() << "offset has " << axes.size() << " axes and "
+                       << coefficients.size() << " coefficients";
+  return success();
+}
+
+int64_t OffsetAttr::evaluate(ArrayRef<int64_t> coordinates,
+                             int64_t microbatch) const {
+  int64_t value = getMicrobatch() * microbatch;
+  for (auto [ref, coefficient] : llvm::zip(getAxes(), getCoefficients()))
+    value += coefficient * getMesh().coordinate(ref, coordinates);
+  return value;
+}
+
+OffsetAttr OffsetAttr::ofShard(DistAttr dist, unsigned dim, int64_t size,
+                               int64_t microbatch) {
+  int64_t extent = dist.getPadded(dim, size);
+  SmallVector<AxisRef> axes(dist.getDimAxes(dim));
+  SmallVector<int64_t> coefficients;
+  for (AxisRef ref : axes)
+    coefficients.push_back(extent /= ref.size);
+  return get(dist.getContext(), dist.getMesh(), axes, coefficients, microbatch);
+}
+
+//===----------------------------------------------------------------------===//
+// ConstraintAttr
+//===----------------------------------------------------------------------===//
+
+ArrayRef<StringAttr> ConstraintAttr::getDimAxes(unsigned dim) const {
+  int64_t begin = dim == 0 ? 0 : getDimEnds()[dim - 1];
+  return getFlatAxes().slice(begin, getDimEnds()[dim] - begin);
+}
+
+Attribute ConstraintAttr::parse(AsmParser &parser, Type) {
+  SmallVector<StringAttr> names;
+  SmallVector<int64_t> ends, priorities;
+  SmallVector<bool> open;
+  std::string cause;
+  auto parseEntry = [&]() -> ParseResult {
+    if (succeeded(parser.parseOptionalQuestion())) {
+      open.back() = true;
+      return success();
+    }
+    std::string name;
+    if (parser.parseKeywordOrString(&name))
+      return failure();
+    names.push_back(StringAttr::get(parser.getContext(), name));
+    return success();
+  };
+  auto parseDim = [&]() -> ParseResult {
+    open.push_back(false);
+    priorities.push_back(0);
+    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces,
+                                       parseEntry))
+      return failure();
+    ends.push_back(names.size());
+    StringRef keyword;
+    SMLoc loc = parser.getCurrentLocation();
+    if (succeeded(parser.parseOptionalKeyword(&keyword)) &&
+        (!keyword.consume_front("p") ||
+         keyword.getAsInteger(10, priorities.back())))
+      return parser.emitError(loc, "expected a priority such as p1");
+    return success();
+  };
+  if (parser.parseLess() ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseDim))
+    return {};
+  if (succeeded(parser.parseOptionalComma()) && parser.parseString(&cause))
+    return {};
+  if (parser.parseGreater())
+    return {};
+  return get(parser.getContext(), names, ends, open, priorities,
+             StringAttr::get(parser.getContext(), cause));
+}
+
+void ConstraintAttr::print(AsmPrinter &printer) const {
+  printer << "<[";
+  for (unsigned dim = 0; dim < getRank(); ++dim) {
+    printer << (dim ? ", {" : "{");
+    llvm::interleaveComma(getDimAxes(dim), printer, [&](StringAttr name) {
+      printer.printKeywordOrString(name.getValue());
+    });
+    if (getOpen()[dim])
+      printer << (getDimAxes(dim).empty() ? "?" : ", ?");
+    printer << "}";
+    if (getPriorities()[dim])
+      printer << "p" << getPriorities()[dim];
+  }
+  printer << "]";
+  if (!getCause().getValue().empty())
+    printer << ", " << getCause();
+  printer << ">";
+}

@@ -1,0 +1,76 @@
+//===- StrettoDialect.cpp - the stretto dialect ---------------------------===//
+
+#include "stretto/Dialect/Stretto/IR/StrettoDialect.h"
+#include "stretto/Dialect/Stretto/IR/StrettoOps.h"
+
+using namespace mlir;
+using namespace stretto;
+
+#include "stretto/Dialect/Stretto/IR/StrettoDialect.cpp.inc"
+#include "stretto/Dialect/Stretto/IR/StrettoInterfaces.cpp.inc"
+
+#define GET_OP_CLASSES
+#include "stretto/Dialect/Stretto/IR/StrettoOps.cpp.inc"
+
+void StrettoDialect::initialize() {
+  registerAttributes();
+  addOperations<
+#define GET_OP_LIST
+#include "stretto/Dialect/Stretto/IR/StrettoOps.cpp.inc"
+      >();
+}
+
+bool stretto::sameShapesAndElements(TypeRange lhs, TypeRange rhs) {
+  if (lhs.size() != rhs.size())
+    return false;
+  for (auto [l, r] : llvm::zip(lhs, rhs)) {
+    auto lt = dyn_cast<RankedTensorType>(l), rt = dyn_cast<RankedTensorType>(r);
+    if (!lt || !rt || lt.getShape() != rt.getShape() ||
+        lt.getElementType() != rt.getElementType())
+      return false;
+  }
+  return true;
+}
+
+DistAttr stretto::getDist(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? dyn_cast_or_null<DistAttr>(tensor.getEncoding()) : DistAttr();
+}
+
+DistAttr stretto::getDist(Value value) { return getDist(value.getType()); }
+
+RankedTensorType stretto::withDist(RankedTensorType type, DistAttr dist) {
+  return RankedTensorType::get(type.getShape(), type.getElementType(), dist);
+}
+
+RankedTensorType stretto::bareType(Type type) {
+  return withDist(cast<RankedTensorType>(type), DistAttr());
+}
+
+int64_t stretto::productOf(ArrayRef<AxisRef> axes) {
+  int64_t product = 1;
+  for (AxisRef ref : axes)
+    product *= ref.size;
+  return product;
+}
+
+SmallVector<AxisRef> stretto::canonicalAxes(ArrayRef<AxisRef> axes) {
+  SmallVector<AxisRef> result;
+  for (AxisRef ref : axes) {
+    if (ref.size == 1)
+      continue;
+    if (!result.empty() && result.back().axis == ref.axis &&
+        result.back().pre * result.back().size == ref.pre) {
+      result.back().size *= ref.size;
+      continue;
+    }
+    result.push_back(ref);
+  }
+  return result;
+}
+
+bool stretto::axesOverlap(ArrayRef<AxisRef> lhs, ArrayRef<AxisRef> rhs) {
+  return llvm::any_of(lhs, [&](AxisRef l) {
+    return llvm::any_of(rhs, [&](AxisRef r) { return l.overlaps(r); });
+  });
+}

@@ -1,0 +1,19 @@
+# How lit runs Stretto's tests: FileCheck tests everywhere, GoogleTest binaries from test/unit.
+import os
+
+import lit.formats
+
+config.name = "stretto"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs", "fuzz", "fixtures"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = config.stretto_obj
+config.environment["PATH"] = os.pathsep.join(
+    [config.stretto_bin, config.llvm_bin, os.environ["PATH"]]
+)
+config.environment["OMP_NUM_THREADS"] = "1"
+config.substitutions += [
+    ("%unit", config.stretto_unit),
+    ("%source", config.stretto_source),
+]

@@ -1,0 +1,11 @@
+//===- stretto-opt.cpp - run passes on stage IR ---------------------------===//
+
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "stretto/Dialect/Stretto/IR/StrettoDialect.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  registry.insert<stretto::StrettoDialect>();
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv, "Stretto optimizer driver\n", registry));
+}
