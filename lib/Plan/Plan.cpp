@@ -8,7 +8,8 @@
 
 using namespace stretto;
 
-ShardRule stretto::defaultShardRule(llvm::ArrayRef<MeshAxis> mesh) {
+std::vector<ShardRule>
+stretto::defaultShardRules(llvm::ArrayRef<MeshAxis> mesh) {
   static constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral>
       defaults[] = {{"batch", "dp"},
                     {"heads", "tp"},
@@ -20,7 +21,9 @@ ShardRule stretto::defaultShardRule(llvm::ArrayRef<MeshAxis> mesh) {
     for (const MeshAxis &existing : mesh)
       if (existing.name == axis)
         rule.dimensions.push_back({dimension.str(), {axis.str()}, false, {}});
-  return rule;
+  if (rule.dimensions.empty())
+    return {};
+  return {std::move(rule)};
 }
 
 std::vector<MeshAxis> stretto::defaultMesh() {
@@ -30,7 +33,7 @@ std::vector<MeshAxis> stretto::defaultMesh() {
 Plan Plan::singleDevice() {
   Plan plan;
   plan.mesh = defaultMesh();
-  plan.shard = {defaultShardRule(plan.mesh)};
+  plan.shard = defaultShardRules(plan.mesh);
   return plan;
 }
 

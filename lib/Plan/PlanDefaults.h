@@ -15,8 +15,9 @@ constexpr size_t maxGlobAlternatives = 64;
 
 std::vector<MeshAxis> defaultMesh();
 
-/// batch on dp; heads, kv_heads, ffn and vocab on tp, as far as the axes exist.
-ShardRule defaultShardRule(llvm::ArrayRef<MeshAxis> mesh);
+/// One rule: batch on dp; heads, kv_heads, ffn and vocab on tp, as far as the
+/// axes exist. No rule if none does.
+std::vector<ShardRule> defaultShardRules(llvm::ArrayRef<MeshAxis> mesh);
 
 } // namespace stretto
 

@@ -364,7 +364,7 @@ llvm::FailureOr<Plan> Parser::run() {
   if (diags.errorCount() != before)
     return llvm::failure();
   if (plan.shardIsDefault)
-    plan.shard = {defaultShardRule(plan.mesh)};
+    plan.shard = defaultShardRules(plan.mesh);
   return std::move(plan);
 }
 

@@ -173,13 +173,12 @@ llvm::LogicalResult stretto::checkRecipe(const Recipe &recipe,
                   "the run ends after step " + llvm::Twine(recipe.steps) +
                       ", before the warm-up of " +
                       llvm::Twine(recipe.schedule.warmup) + " steps does");
-  if (recipe.schedule.decaySteps &&
-      *recipe.schedule.decaySteps < recipe.schedule.warmup)
-    (void)diags.error(
-        recipe.locate("schedule.decay_steps"),
-        "'schedule.decay_steps' = " + llvm::Twine(*recipe.schedule.decaySteps) +
-            " ends before the warm-up of " +
-            llvm::Twine(recipe.schedule.warmup) + " steps");
+  else if (recipe.decaySteps() < recipe.schedule.warmup)
+    diags.warning(recipe.locate("schedule.decay_steps"),
+                  "the decay ends at step " + llvm::Twine(recipe.decaySteps()) +
+                      ", before the warm-up of " +
+                      llvm::Twine(recipe.schedule.warmup) +
+                      " steps does; the rate drops to its least at once");
   return llvm::success(diags.errorCount() == before);
 }
 

@@ -61,8 +61,9 @@ TEST(Plan, TheWholeSchemaIsRead) {
 }
 
 TEST(Plan, EffectivePlanReadsBackAsItself) {
-  for (const char *text : {full, "plan: 1", "plan: 1\nmesh: { tp: 4 }\nzero: 2",
-                           "plan: 1\nshard: []\nmicrobatches: 4"}) {
+  for (const char *text :
+       {full, "plan: 1", "plan: 1\nmesh: { tp: 4 }\nzero: 2",
+        "plan: 1\nshard: []\nmicrobatches: 4", "plan: 1\nmesh: { x: 2 }"}) {
     std::string printed = parse(text).toYaml();
     EXPECT_EQ(parse(printed).toYaml(), printed);
   }

@@ -125,6 +125,11 @@ TEST(Recipe, ShortRunsOnlyWarn) {
                              "warm-up of 20 steps does\n");
 }
 
+TEST(Recipe, EveryAcceptedRecipePrintsToAnAcceptedOne) {
+  // Found by fuzzing: the default decay_steps is below the default warm-up.
+  EXPECT_EQ(parse(parse("recipe: 1\nsteps: 2\n").toYaml()).decaySteps(), 2);
+}
+
 TEST(Recipe, ScheduleAtItsCorners) {
   Recipe recipe = parse("recipe: 1\nsteps: 110\noptimizer: { lr: 1.0 }\n"
                         "schedule: { warmup: 10, min_lr: 0.2 }\n");
