@@ -1,0 +1,20 @@
+//===- Attention.h - exact attention, block by block ------------*- C++ -*-===//
+//
+// Softmax attention forward and backward on the CPU; see Attention.cpp for how.
+//
+//===----------------------------------------------------------------------===//
+#ifndef STRETTO_RUNTIME_DEVICE_CPU_ATTENTION_H
+#define STRETTO_RUNTIME_DEVICE_CPU_ATTENTION_H
+
+#include "Dnn.h"
+
+#include "stretto/Runtime/Device.h"
+
+namespace stretto::runtime {
+
+Result<std::unique_ptr<Operation>>
+prepareAttentionOperation(DnnContext &context, const AttentionTask &task);
+
+} // namespace stretto::runtime
+
+#endif // STRETTO_RUNTIME_DEVICE_CPU_ATTENTION_H

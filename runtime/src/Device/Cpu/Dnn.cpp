@@ -1,0 +1,117 @@
+//===- Dnn.cpp - matrix products from oneDNN ------------------------------===//
+//
+// oneDNN's C++ interface throws; everything that may throw stays in here.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Dnn.h"
+
+#include "DnnAllocations.h"
+
+#include <dlfcn.h>
+
+namespace stretto::runtime {
+
+using dnnl::memory;
+
+void useOneThread() {
+  // oneDNN brings its OpenMP runtime along; whichever it is, this is its name.
+  using SetThreads = void (*)(int);
+  static auto set =
+      reinterpret_cast<SetThreads>(dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
+  if (set)
+    set(1);
+}
+
+static memory::desc matrix(int64_t rows, int64_t cols, int64_t rowStride,
+                           int64_t colStride) {
+  return memory::desc({rows, cols}, memory::data_type::f32,
+                      memory::dims{rowStride, colStride});
+}
+
+Matmul::Matmul(const MatmulKey &key, const dnnl::engine &engine,
+               const dnnl::stream &stream)
+    : stream(stream) {
+  dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  if (key.accumulate) {
+    dnnl::post_ops addTarget;
+    addTarget.append_sum(1.0f);
+    attributes.set_post_ops(addTarget);
+  }
+  dnnl::matmul::desc description(matrix(key.m, key.k, key.aRow, key.aCol),
+                                 matrix(key.k, key.n, key.bRow, key.bCol),
+                                 matrix(key.m, key.n, key.cRow, 1));
+  dnnl::matmul::primitive_desc chosen(description, attributes, engine);
+  primitive = dnnl::matmul(chosen);
+  a = memory(chosen.src_desc(), engine, DNNL_MEMORY_NONE);
+  b = memory(chosen.weights_desc(), engine, DNNL_MEMORY_NONE);
+  c = memory(chosen.dst_desc(), engine, DNNL_MEMORY_NONE);
+  scratch = memory(chosen.scratchpad_desc(), engine, DNNL_MEMORY_NONE);
+  scratchBytes = chosen.scratchpad_desc().get_size();
+}
+
+void Matmul::run(const float *aData, const float *bData, float *cData) const {
+  DnnAllocationScope noAllocation;
+  dnnl_memory_set_data_handle(a.get(), const_cast<float *>(aData));
+  dnnl_memory_set_data_handle(b.get(), const_cast<float *>(bData));
+  dnnl_memory_set_data_handle(c.get(), cData);
+  const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, a.get()},
+                                       {DNNL_ARG_WEIGHTS, b.get()},
+                                       {DNNL_ARG_DST, c.get()},
+                                       {DNNL_ARG_SCRATCHPAD, scratch.get()}};
+  dnnl_primitive_execute(primitive.get(), stream.get(), 4, arguments);
+}
+
+DnnContext::DnnContext() : engine(dnnl::engine::kind::cpu, 0), stream(engine) {}
+
+static Status fromException(const std::exception &error) {
+  return failure(Code::RunFailed, "oneDNN: ", error.what());
+}
+
+Result<std::unique_ptr<DnnContext>> DnnContext::create() {
+  try {
+    useOneThread();
+    return std::unique_ptr<DnnContext>(new DnnContext);
+  } catch (const std::exception &error) {
+    return fromException(error);
+  }
+}
+
+Result<const Matmul *> DnnContext::matmul(const MatmulKey &key) {
+  std::unique_ptr<Matmul> &made = primitives[key.values()];
+  try {
+    if (!made)
+      made.reset(new Matmul(key, engine, stream));
+    return made.get();
+  } catch (const std::exception &error) {
+    return fromException(error).within(
+        concat("matrix product ", key.m, " x ", key.n, " x ", key.k));
+  }
+}
+
+Status DnnContext::ready() {
+  constexpr size_t alignment = 4096;
+  size_t needed = 0;
+  for (auto &[key, matmul] : primitives)
+    if (matmul)
+      needed = std::max(needed, matmul->scratchBytes);
+  try {
+    if (needed > scratchpadBytes) {
+      scratchpad.reset(new char[needed + alignment]);
+      scratchpadBytes = needed;
+    }
+    size_t address = reinterpret_cast<size_t>(scratchpad.get());
+    void *aligned = reinterpret_cast<void *>((address + alignment - 1) /
+                                             alignment * alignment);
+    for (auto &[key, matmul] : primitives)
+      if (matmul && matmul->scratchBytes > 0)
+        matmul->scratch.set_data_handle(aligned);
+  } catch (const std::exception &error) {
+    return fromException(error);
+  }
+  useOneThread();
+  return Status::ok();
+}
+
+} // namespace stretto::runtime

@@ -1,0 +1,70 @@
+//===- Dnn.h - matrix products from oneDNN ----------------------*- C++ -*-===//
+//
+// The little of oneDNN that we use: f32 matrix products of two dimensions with
+// plain layouts, made once and run many times without allocating.
+//
+//===----------------------------------------------------------------------===//
+#ifndef STRETTO_RUNTIME_DEVICE_CPU_DNN_H
+#define STRETTO_RUNTIME_DEVICE_CPU_DNN_H
+
+#include "stretto/Runtime/Status.h"
+
+#include <oneapi/dnnl/dnnl.hpp>
+
+#include <array>
+#include <map>
+#include <memory>
+
+namespace stretto::runtime {
+
+/// C[m, n] = A[m, k] * B[k, n] (+ C). Of each pair of strides one is 1 and the
+/// other at least the extent of the dimension with stride 1; C is row-major.
+struct MatmulKey {
+  int64_t m, n, k;
+  int64_t aRow, aCol, bRow, bCol, cRow;
+  bool accumulate;
+
+  std::array<int64_t, 9> values() const {
+    return {m, n, k, aRow, aCol, bRow, bCol, cRow, accumulate};
+  }
+};
+
+class Matmul {
+public:
+  void run(const float *a, const float *b, float *c) const;
+
+private:
+  friend class DnnContext;
+  Matmul(const MatmulKey &key, const dnnl::engine &engine,
+         const dnnl::stream &stream);
+
+  dnnl::stream stream;
+  dnnl::matmul primitive;
+  dnnl::memory a, b, c, scratch;
+  size_t scratchBytes = 0;
+};
+
+/// The primitives of one rank and their common scratchpad.
+class DnnContext {
+public:
+  static Result<std::unique_ptr<DnnContext>> create();
+
+  Result<const Matmul *> matmul(const MatmulKey &key);
+  /// Gives every primitive its scratchpad; again after new ones were made.
+  Status ready();
+
+private:
+  DnnContext();
+  dnnl::engine engine;
+  dnnl::stream stream;
+  std::map<std::array<int64_t, 9>, std::unique_ptr<Matmul>> primitives;
+  std::unique_ptr<char[]> scratchpad;
+  size_t scratchpadBytes = 0;
+};
+
+/// One thread for oneDNN's parallel loops in the calling thread.
+void useOneThread();
+
+} // namespace stretto::runtime
+
+#endif // STRETTO_RUNTIME_DEVICE_CPU_DNN_H

@@ -1,0 +1,66 @@
+//===- Counters.cpp - time and bytes of a run -----------------------------===//
+
+#include "Counters.h"
+
+#include <algorithm>
+
+namespace stretto::runtime {
+
+uint32_t Counters::profileRow(const std::string &kind, const std::string &name,
+                              double flops, uint64_t bytes) {
+  auto [found, isNew] = profileRows.try_emplace({kind, name, flops, bytes},
+                                                uint32_t(profile.size()));
+  if (isNew)
+    profile.push_back({kind, name, 0, 0, flops, bytes});
+  return found->second;
+}
+
+uint32_t Counters::trafficRow(const std::string &function,
+                              program::CollectiveKind kind, uint32_t group) {
+  auto [found, isNew] = trafficRows.try_emplace({function, int(kind), group},
+                                                uint32_t(traffic.size()));
+  if (isNew)
+    traffic.push_back({function, kind, group, 0, 0});
+  return found->second;
+}
+
+std::vector<ProfileEntry> Counters::profileEntries() const {
+  std::map<std::pair<std::string, std::string>, ProfileEntry> sums;
+  for (const ProfileEntry &row : profile) {
+    if (row.count == 0)
+      continue;
+    ProfileEntry &sum = sums[{row.kind, row.name}];
+    sum.kind = row.kind;
+    sum.name = row.name;
+    sum.count += row.count;
+    sum.seconds += row.seconds;
+    sum.flops += row.flops * double(row.count);
+    sum.bytes += row.bytes * row.count;
+  }
+  std::vector<ProfileEntry> entries;
+  for (auto &[key, sum] : sums)
+    entries.push_back(std::move(sum));
+  std::sort(entries.begin(), entries.end(),
+            [](const ProfileEntry &a, const ProfileEntry &b) {
+              return std::tie(b.seconds, a.kind, a.name) <
+                     std::tie(a.seconds, b.kind, b.name);
+            });
+  return entries;
+}
+
+std::vector<TrafficEntry> Counters::trafficEntries() const {
+  std::vector<TrafficEntry> used;
+  for (const TrafficEntry &row : traffic)
+    if (row.calls > 0)
+      used.push_back(row);
+  return used;
+}
+
+void Counters::reset() {
+  for (ProfileEntry &row : profile)
+    row.count = 0, row.seconds = 0;
+  for (TrafficEntry &row : traffic)
+    row.calls = 0, row.sentBytes = 0;
+}
+
+} // namespace stretto::runtime

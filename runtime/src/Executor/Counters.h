@@ -1,0 +1,50 @@
+//===- Counters.h - time and bytes of a run ---------------------*- C++ -*-===//
+//
+// One row per kind of work and per (function, collective, group), looked up
+// once when a Program is expanded and only added to afterwards.
+//
+//===----------------------------------------------------------------------===//
+#ifndef STRETTO_RUNTIME_EXECUTOR_COUNTERS_H
+#define STRETTO_RUNTIME_EXECUTOR_COUNTERS_H
+
+#include "stretto/Runtime/Executor.h"
+
+#include <map>
+#include <tuple>
+
+namespace stretto::runtime {
+
+class Counters {
+public:
+  /// Index of the row of this kind and name, made when new. `flops` and `bytes`
+  /// are those of one execution.
+  uint32_t profileRow(const std::string &kind, const std::string &name,
+                      double flops, uint64_t bytes);
+  uint32_t trafficRow(const std::string &function, program::CollectiveKind kind,
+                      uint32_t group);
+
+  void addTime(uint32_t row, double seconds) {
+    profile[row].count += 1;
+    profile[row].seconds += seconds;
+  }
+  void addTraffic(uint32_t row, uint64_t bytes) {
+    traffic[row].calls += 1;
+    traffic[row].sentBytes += bytes;
+  }
+
+  /// Rows that were used, those of most time first.
+  std::vector<ProfileEntry> profileEntries() const;
+  std::vector<TrafficEntry> trafficEntries() const;
+  void reset();
+
+private:
+  std::vector<ProfileEntry> profile; // flops and bytes of one execution
+  std::vector<TrafficEntry> traffic;
+  std::map<std::tuple<std::string, std::string, double, uint64_t>, uint32_t>
+      profileRows;
+  std::map<std::tuple<std::string, int, uint32_t>, uint32_t> trafficRows;
+};
+
+} // namespace stretto::runtime
+
+#endif // STRETTO_RUNTIME_EXECUTOR_COUNTERS_H

@@ -1,0 +1,261 @@
+//===- Executor.cpp - runs a Program on one rank --------------------------===//
+
+#include "stretto/Runtime/Executor.h"
+
+#include "Expand.h"
+#include "Tensors.h"
+
+#include "stretto/Runtime/Random.h"
+
+namespace stretto::runtime {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double secondsSince(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+uint64_t alignUp(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
+
+class ExecutorImpl final : public Executor {
+public:
+  ExecutorImpl(std::shared_ptr<const Program> program, World &world,
+               Device &device, const ExecutorOptions &options)
+      : loaded(std::move(program)), ranks(world), device(device),
+        options(options), seedValue(0) {
+    if (const program::Recipe *recipe = loaded->table().recipe())
+      seedValue = recipe->seed();
+    if (options.seed)
+      seedValue = *options.seed;
+  }
+
+  Status prepare() override {
+    STRETTO_TRY(checkRanks());
+    STRETTO_TRY(compareRanks("Program", loaded->hash()));
+    STRETTO_TRY(connectGroups());
+    return allocateArena();
+  }
+
+  Status initialize(Bytes kernels) override {
+    STRETTO_TRY(compareRanks("kernels", xxh3(kernels)));
+    STRETTO_TRY(device.loadKernels(kernels, kernelNames()));
+    ExpandContext context;
+    context.program = loaded.get();
+    context.device = &device;
+    context.counters = &counters;
+    context.communicators = &communicators;
+    context.regions = regions;
+    context.rank = ranks.rank();
+    context.seed = seedValue;
+    functions.clear();
+    for (size_t i = 0; i < numFunctions(); ++i) {
+      STRETTO_ASSIGN(Expansion expansion, expand(context, functionAt(i)));
+      functions.push_back(std::move(expansion));
+    }
+    return device.ready();
+  }
+
+  Result<size_t> function(const std::string &name) const override {
+    std::string names;
+    for (size_t i = 0; i < numFunctions(); ++i) {
+      std::string there = functionAt(i).name()->str();
+      if (there == name)
+        return i;
+      names += (names.empty() ? "" : ", ") + there;
+    }
+    return failure(Code::Rejected, "the Program has no function '", name,
+                   "'; it has: ", names.empty() ? "none" : names);
+  }
+
+  Status execute(size_t index, int64_t step) override {
+    if (index >= functions.size())
+      return failure(Code::Internal, "execute before initialize");
+    Expansion &expansion = functions[index];
+    STRETTO_TRY(ranks.state());
+    setScalars(expansion, step);
+    const Instruction *failed = nullptr;
+    Status status = options.profile ? run<true>(expansion, failed)
+                                    : run<false>(expansion, failed);
+    if (status)
+      return status;
+    if (!ranks.state()) // another rank failed first and says why itself
+      return status;
+    status =
+        status.within(concat("'", functionAt(index).name()->str(), "' step ",
+                             step, ", ", describe(*loaded, *failed)));
+    ranks.abort(status);
+    return status;
+  }
+
+  std::vector<TensorView> inputs(size_t function) const override {
+    return viewBindings(*loaded, ranks.rank(), regions,
+                        functionAt(function).inputs());
+  }
+  std::vector<TensorView> outputs(size_t function) const override {
+    return viewBindings(*loaded, ranks.rank(), regions,
+                        functionAt(function).outputs());
+  }
+  Result<TensorView> input(size_t function,
+                           const std::string &name) const override {
+    return findView(inputs(function), "input", name);
+  }
+  Result<TensorView> output(size_t function,
+                            const std::string &name) const override {
+    return findView(outputs(function), "output", name);
+  }
+  std::vector<ParameterView> parameters() const override {
+    return viewParameters(*loaded, ranks.rank(), regions);
+  }
+  void *region(program::Region region) const override {
+    return regions[size_t(region)];
+  }
+
+  const Program &program() const override { return *loaded; }
+  World &world() const override { return ranks; }
+  uint64_t seed() const override { return seedValue; }
+  uint64_t arenaBytes() const override {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < numRegions; ++i)
+      bytes += alignUp(loaded->regionBytes(program::Region(i)));
+    return bytes;
+  }
+  std::vector<ProfileEntry> profile() const override {
+    return counters.profileEntries();
+  }
+  std::vector<TrafficEntry> traffic() const override {
+    return counters.trafficEntries();
+  }
+  void resetCounters() override { counters.reset(); }
+
+private:
+  Status checkRanks() const {
+    int64_t wanted = loaded->mesh().numRanks();
+    if (ranks.size() != wanted)
+      return failure(Code::Usage, "the Program is compiled for ", wanted,
+                     " ranks, the job has ", ranks.size(), "; run it with ",
+                     wanted);
+    return Status::ok();
+  }
+
+  /// All ranks must have the same `value`. A collective operation.
+  Status compareRanks(const char *what, uint64_t value) const {
+    std::vector<uint64_t> all(ranks.size());
+    STRETTO_TRY(ranks.everyone().gather(&value, all.data(), sizeof(value)));
+    for (size_t rank = 1; rank < all.size(); ++rank)
+      if (all[rank] != all[0])
+        return failure(Code::RunFailed, "rank ", rank, " has another ", what,
+                       " than rank 0 (hash ", std::hex, all[rank], " against ",
+                       all[0], "); start all ranks from the same executable");
+    return Status::ok();
+  }
+
+  Status connectGroups() {
+    communicators.clear();
+    if (!loaded->table().groups())
+      return Status::ok();
+    for (const program::Group *group : *loaded->table().groups()) {
+      STRETTO_ASSIGN(auto communicator, ranks.connect(loaded->mesh().members(
+                                            ranks.rank(), group->axes())));
+      communicators.push_back(std::move(communicator));
+    }
+    return Status::ok();
+  }
+
+  Status allocateArena() {
+    STRETTO_ASSIGN(void *arena, device.allocate(arenaBytes()));
+    char *next = static_cast<char *>(arena);
+    for (size_t i = 0; i < numRegions; ++i) {
+      regions[i] = next;
+      next += alignUp(loaded->regionBytes(program::Region(i)));
+    }
+    return Status::ok();
+  }
+
+  std::vector<std::string> kernelNames() const {
+    std::vector<std::string> names;
+    if (loaded->table().kernels())
+      for (const flatbuffers::String *name : *loaded->table().kernels())
+        names.push_back(name->str());
+    return names;
+  }
+
+  size_t numFunctions() const {
+    auto *table = loaded->table().functions();
+    return table ? table->size() : 0;
+  }
+  const program::Function &functionAt(size_t index) const {
+    return *loaded->table().functions()->Get(uint32_t(index));
+  }
+
+  void setScalars(Expansion &expansion, int64_t step) const {
+    for (size_t i = 0; i < expansion.scalars.size(); ++i)
+      expansion.values[i] = expansion.scalars[i].at(step);
+    for (const Instruction &instruction : expansion.instructions)
+      if (instruction.hasRandomKey)
+        expansion.values[instruction.firstScalar] = int64_t(
+            random::key(seedValue, uint64_t(step), instruction.instanceKey));
+  }
+
+  template <bool timed>
+  Status run(Expansion &expansion, const Instruction *&failed) {
+    for (const Instruction &instruction : expansion.instructions) {
+      Clock::time_point start;
+      if (timed)
+        start = Clock::now();
+      if (Status status = issue(expansion, instruction); !status) {
+        failed = &instruction;
+        return status;
+      }
+      if (timed)
+        counters.addTime(instruction.profileRow, secondsSince(start));
+    }
+    return Status::ok();
+  }
+
+  Status issue(Expansion &expansion, const Instruction &instruction) {
+    void *const *buffers = expansion.buffers.data() + instruction.firstBuffer;
+    switch (instruction.kind) {
+    case Instruction::Kind::Launch:
+      instruction.operation->launch(buffers, expansion.values.data() +
+                                                 instruction.firstScalar);
+      break;
+    case Instruction::Kind::Collective: {
+      uint64_t sent = 0;
+      STRETTO_TRY(instruction.communicator->run(instruction.shape, buffers[0],
+                                                buffers[1], sent));
+      counters.addTraffic(instruction.trafficRow, sent);
+      break;
+    }
+    case Instruction::Kind::Fill:
+      device.fill(buffers[0], instruction.pattern, instruction.bytes);
+      break;
+    case Instruction::Kind::Copy:
+      device.copy(buffers[1], buffers[0], instruction.bytes);
+      break;
+    }
+    return Status::ok();
+  }
+
+  std::shared_ptr<const Program> loaded;
+  World &ranks;
+  Device &device;
+  ExecutorOptions options;
+  uint64_t seedValue;
+  std::vector<std::unique_ptr<Communicator>> communicators; // by group
+  RegionStarts regions = {};
+  Counters counters;
+  std::vector<Expansion> functions;
+};
+
+} // namespace
+
+std::unique_ptr<Executor> createExecutor(std::shared_ptr<const Program> program,
+                                         World &world, Device &device,
+                                         const ExecutorOptions &options) {
+  return std::make_unique<ExecutorImpl>(std::move(program), world, device,
+                                        options);
+}
+
+} // namespace stretto::runtime

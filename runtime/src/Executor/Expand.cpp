@@ -1,0 +1,226 @@
+//===- Expand.cpp - from calls to instructions ----------------------------===//
+
+#include "Expand.h"
+
+namespace stretto::runtime {
+
+namespace {
+
+std::string textOf(const flatbuffers::String *string) {
+  return string ? string->str() : std::string();
+}
+
+uint32_t sizeOf(const program::Command &command) {
+  return command.operands() ? command.operands()->size() : 0;
+}
+
+double attentionFlops(const AttentionShape &s) {
+  double pairs = double(s.qLen) * double(s.kvLen);
+  if (s.causal && s.kvLen >= s.qLen)
+    pairs -= double(s.qLen) * double(s.qLen - 1) / 2;
+  double products = s.backward ? 5 : 2;
+  return 2 * products * pairs * double(s.batch * s.heads * s.headDim);
+}
+
+double gemmFlops(const GemmShape &s) {
+  double flops = 2.0 * double(s.m) * double(s.n) * double(s.k);
+  for (int64_t extent : s.batch)
+    flops *= double(extent);
+  return flops;
+}
+
+std::string nameOf(const GemmShape &s) {
+  std::string name = concat(s.m, "x", s.n, "x", s.k);
+  for (size_t i = 0; i < s.batch.size(); ++i)
+    name += concat(i ? "x" : " batch ", s.batch[i]);
+  return s.accumulate ? name + " +=" : name;
+}
+
+std::string nameOf(const AttentionTask &task) {
+  const AttentionShape &s = task.shape;
+  return concat(s.backward ? "backward" : "forward", " b", s.batch, " h",
+                s.heads, "/", s.kvHeads, " q", s.qLen, " k", s.kvLen, " d",
+                s.headDim, s.causal ? " causal" : "");
+}
+
+/// Expands the commands of one function into `out`.
+class Expander {
+public:
+  Expander(const ExpandContext &context, std::string function, Expansion &out)
+      : context(context), function(std::move(function)), out(out) {}
+
+  Status expand(const program::Call &call) {
+    const program::Segment &segment =
+        *context.program->table().segments()->Get(call.segment());
+    scalarContext = {context.rank, call.microbatch(), 0, context.seed,
+                     call.instance_key()};
+    if (!segment.commands())
+      return Status::ok();
+    for (const program::Command *command : *segment.commands()) {
+      current = Instruction();
+      current.call = &call;
+      current.command = command;
+      if (Status status = expandCommand(*command); !status)
+        return status.within(describe(*context.program, current));
+    }
+    return Status::ok();
+  }
+
+private:
+  Status expandCommand(const program::Command &command) {
+    current.firstBuffer = uint32_t(out.buffers.size());
+    current.firstScalar = uint32_t(out.scalars.size());
+    current.instanceKey = current.call->instance_key();
+    for (uint32_t i = 0; i < sizeOf(command); ++i) {
+      out.buffers.push_back(addressOf(*command.operands()->Get(i)));
+      operandBytes += command.operands()->Get(i)->bytes();
+    }
+    switch (command.payload_type()) {
+    case program::Payload::Launch:
+      STRETTO_TRY(add(*command.payload_as_Launch()));
+      break;
+    case program::Payload::Gemm:
+      STRETTO_TRY(add(*command.payload_as_Gemm()));
+      break;
+    case program::Payload::Attention:
+      STRETTO_TRY(add(*command.payload_as_Attention()));
+      break;
+    case program::Payload::Collective:
+      STRETTO_TRY(add(*command.payload_as_Collective(), command));
+      break;
+    case program::Payload::Fill:
+      current.kind = Instruction::Kind::Fill;
+      current.pattern = command.payload_as_Fill()->pattern();
+      current.bytes = command.operands()->Get(0)->bytes();
+      finish("fill", "", 0);
+      break;
+    case program::Payload::Copy:
+      current.kind = Instruction::Kind::Copy;
+      current.bytes = command.operands()->Get(0)->bytes();
+      finish("copy", "", 0);
+      break;
+    default: // Record and Wait: issued in order, nothing is left to do.
+      break;
+    }
+    operandBytes = 0;
+    return Status::ok();
+  }
+
+  Status add(const program::Launch &launch) {
+    STRETTO_ASSIGN(current.operation,
+                   context.device->prepareKernel(launch.kernel()));
+    if (launch.scalars())
+      for (const program::Scalar *scalar : *launch.scalars())
+        addScalar(scalar);
+    finish("kernel",
+           context.program->table().kernels()->Get(launch.kernel())->str(), 0);
+    return Status::ok();
+  }
+
+  Status add(const program::Gemm &gemm) {
+    GemmShape shape = GemmShape::of(gemm);
+    STRETTO_ASSIGN(current.operation, context.device->prepareGemm(shape));
+    finish("gemm", nameOf(shape), gemmFlops(shape));
+    return Status::ok();
+  }
+
+  Status add(const program::Attention &attention) {
+    AttentionTask task = AttentionTask::of(attention);
+    STRETTO_ASSIGN(current.operation, context.device->prepareAttention(task));
+    current.hasRandomKey = true;
+    addScalar(nullptr); // the key's place
+    addScalar(attention.head_offset());
+    addScalar(attention.batch_offset());
+    finish("attention", nameOf(task), attentionFlops(task.shape));
+    return Status::ok();
+  }
+
+  Status add(const program::Collective &collective,
+             const program::Command &command) {
+    current.kind = Instruction::Kind::Collective;
+    current.shape = CollectiveShape::of(collective);
+    STRETTO_TRY(current.shape.check());
+    current.communicator = (*context.communicators)[collective.group()].get();
+    STRETTO_TRY(checkOverlap());
+    current.trafficRow = context.counters->trafficRow(
+        function, collective.kind(), collective.group());
+    finish("collective",
+           concat(EnumNameCollectiveKind(collective.kind()), " ",
+                  EnumNameDType(collective.dtype()), " group ",
+                  collective.group(), " of ", current.communicator->size(),
+                  ": ", command.operands()->Get(0)->bytes(), " bytes"),
+           0);
+    return Status::ok();
+  }
+
+  /// Source and destination are disjoint or, in an AllReduce, the same.
+  Status checkOverlap() const {
+    int64_t n = current.communicator->size();
+    int64_t width = bytesOf(current.shape.dtype);
+    const char *source = buffer(0), *target = buffer(1);
+    if (source == target &&
+        current.shape.kind == program::CollectiveKind::AllReduce)
+      return Status::ok();
+    if (source < target + current.shape.targetElements(n) * width &&
+        target < source + current.shape.sourceElements(n) * width)
+      return failure(Code::Rejected,
+                     "source and destination of a collective overlap");
+    return Status::ok();
+  }
+
+  const char *buffer(uint32_t index) const {
+    return static_cast<const char *>(out.buffers[current.firstBuffer + index]);
+  }
+
+  void *addressOf(const program::Operand &operand) const {
+    const program::Slot *slot =
+        operand.space() == program::Space::Argument
+            ? current.call->arguments()->Get(operand.index())
+            : current.call->scratch();
+    if (!slot) // an empty operand of a segment without scratch
+      return context.regions[size_t(program::Region::Scratch)];
+    return context.regions[size_t(slot->region())] + slot->offset() +
+           operand.offset();
+  }
+
+  void addScalar(const program::Scalar *scalar) {
+    out.scalars.push_back(context.program->fold(scalar, scalarContext));
+    ++current.numScalars;
+  }
+
+  void finish(const char *kind, const std::string &name, double flops) {
+    current.profileRow =
+        context.counters->profileRow(kind, name, flops, operandBytes);
+    out.instructions.push_back(current);
+  }
+
+  const ExpandContext &context;
+  std::string function;
+  Expansion &out;
+  ScalarContext scalarContext;
+  Instruction current;
+  uint64_t operandBytes = 0;
+};
+
+} // namespace
+
+Result<Expansion> expand(const ExpandContext &context,
+                         const program::Function &function) {
+  Expansion out;
+  Expander expander(context, function.name()->str(), out);
+  if (function.calls())
+    for (const program::Call *call : *function.calls())
+      STRETTO_TRY(expander.expand(*call));
+  out.values.resize(out.scalars.size());
+  return out;
+}
+
+std::string describe(const Program &program, const Instruction &instruction) {
+  const program::Segment &segment =
+      *program.table().segments()->Get(instruction.call->segment());
+  return concat("segment '", segment.name()->str(), "' (",
+                textOf(instruction.call->instance()), "), ",
+                textOf(instruction.command->location()));
+}
+
+} // namespace stretto::runtime

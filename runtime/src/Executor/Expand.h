@@ -1,0 +1,62 @@
+//===- Expand.h - from calls to instructions --------------------*- C++ -*-===//
+//
+// Expands the calls of a function for one rank: every operand becomes an
+// address, every payload a prepared operation or a communicator, every scalar a
+// base and a coefficient of the step.
+//
+//===----------------------------------------------------------------------===//
+#ifndef STRETTO_RUNTIME_EXECUTOR_EXPAND_H
+#define STRETTO_RUNTIME_EXECUTOR_EXPAND_H
+
+#include "Counters.h"
+
+namespace stretto::runtime {
+
+/// What is done for one command of one call.
+struct Instruction {
+  enum class Kind : uint8_t { Launch, Collective, Fill, Copy };
+
+  Kind kind = Kind::Launch;
+  bool hasRandomKey = false; ///< scalar 0 is key(seed, step, instance)
+  uint32_t firstBuffer = 0;  ///< into Expansion::buffers
+  uint32_t firstScalar = 0;  ///< into Expansion::scalars and ::values
+  uint32_t numScalars = 0;
+  uint32_t profileRow = 0;
+  uint32_t trafficRow = 0;
+  uint32_t pattern = 0; ///< Fill
+  uint64_t bytes = 0;   ///< Fill, Copy
+  uint64_t instanceKey = 0;
+  Operation *operation = nullptr;       ///< Launch
+  Communicator *communicator = nullptr; ///< Collective
+  CollectiveShape shape;                ///< Collective
+  const program::Call *call = nullptr;
+  const program::Command *command = nullptr;
+};
+
+struct Expansion {
+  std::vector<Instruction> instructions;
+  std::vector<void *> buffers;
+  std::vector<StepScalar> scalars;
+  std::vector<int64_t> values; ///< of the scalars in the current step
+};
+
+/// What an expansion draws on; all of it outlives the expansion.
+struct ExpandContext {
+  const Program *program = nullptr;
+  Device *device = nullptr;
+  Counters *counters = nullptr;
+  const std::vector<std::unique_ptr<Communicator>> *communicators = nullptr;
+  std::array<char *, numRegions> regions = {};
+  int64_t rank = 0;
+  uint64_t seed = 0;
+};
+
+Result<Expansion> expand(const ExpandContext &context,
+                         const program::Function &function);
+
+/// "call 3 (layers.0) of segment 'decoder.fwd', decoder.fwd:einsum@model:12".
+std::string describe(const Program &program, const Instruction &instruction);
+
+} // namespace stretto::runtime
+
+#endif // STRETTO_RUNTIME_EXECUTOR_EXPAND_H
