@@ -36,20 +36,41 @@ ParseResult StepOp::parse(OpAsmParser &parser, OperationState &result) {
 }
 void StepOp::print(OpAsmPrinter &printer) { printFunction(printer, *this); }
 
-LogicalResult InvokeOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  auto segment =
-      symbols.lookupNearestSymbolFrom<SegmentOp>(*this, getCalleeAttr());
-  if (!segment)
-    return emitOpError("no segment @") << getCallee();
-  if (TypeRange(segment.getArgumentTypes()) != TypeRange(getOperands().getTypes()))
-    return (emitOpError("operand types do not match segment @") << getCallee())
-               .attachNote(segment.getLoc())
+ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
+  return parseFunction<KernelOp>(parser, result);
+}
+void KernelOp::print(OpAsmPrinter &printer) { printFunction(printer, *this); }
+
+/// The called symbol exists as an `OpT` and has the types of `call`.
+template <typename OpT>
+static LogicalResult verifyCallee(Operation *call, FlatSymbolRefAttr callee,
+                                  StringRef what,
+                                  SymbolTableCollection &symbols) {
+  auto target = symbols.lookupNearestSymbolFrom<OpT>(call, callee);
+  if (!target)
+    return call->emitOpError("no ") << what << " @" << callee.getValue();
+  if (TypeRange(target.getArgumentTypes()) !=
+      TypeRange(call->getOperandTypes()))
+    return (call->emitOpError("operand types do not match ")
+            << what << " @" << callee.getValue())
+               .attachNote(target.getLoc())
            << "declared here";
-  if (TypeRange(segment.getResultTypes()) != TypeRange(getResults().getTypes()))
-    return (emitOpError("result types do not match segment @") << getCallee())
-               .attachNote(segment.getLoc())
+  if (TypeRange(target.getResultTypes()) != TypeRange(call->getResultTypes()))
+    return (call->emitOpError("result types do not match ")
+            << what << " @" << callee.getValue())
+               .attachNote(target.getLoc())
            << "declared here";
   return success();
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (getAliases().size() != getResults().size())
+    return emitOpError("expected one alias entry per result");
+  return verifyCallee<KernelOp>(*this, getCalleeAttr(), "kernel", symbols);
+}
+
+LogicalResult InvokeOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyCallee<SegmentOp>(*this, getCalleeAttr(), "segment", symbols);
 }
 
 LogicalResult MicrobatchesOp::verify() {

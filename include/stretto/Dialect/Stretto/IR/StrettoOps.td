@@ -53,5 +53,6 @@ include "stretto/Dialect/Stretto/IR/Fused.td"
 include "stretto/Dialect/Stretto/IR/Collectives.td"
 include "stretto/Dialect/Stretto/IR/Model.td"
 include "stretto/Dialect/Stretto/IR/Step.td"
+include "stretto/Dialect/Stretto/IR/Kernel.td"
 
 #endif

@@ -1,0 +1,57 @@
+//===- Kernel.td - what fusion makes of a local segment -----*- tablegen -*-===//
+
+def Stretto_KernelOp : Stretto_Op<"kernel", [
+    IsolatedFromAbove, Symbol, FunctionOpInterface]> {
+  let summary = "a fused group of local operations: one compiled function";
+  let description = [{
+    A function over bare static tensors, printed like func.func, whose body holds
+    primitive stretto operations. Offsets and random keys are not in the body's
+    attributes by value but by position: they are the scalars of the launch.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
+                       OptionalAttr<StrAttr>:$sym_visibility,
+                       OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+  }];
+}
+
+def Stretto_LaunchOp : Stretto_Op<"launch", [
+    Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "a launch of a kernel";
+  let description = [{
+    Buffers of the compiled function: the operands, then the results, except that
+    result i with `aliases[i] = j >= 0` is the storage of operand j, updated in
+    place (the operand is not used afterwards). `scalars` are what the rank knows
+    at run time, in order: an `#stretto.offset`, an integer, or one of the strings
+    "seed", "step", "instance", "microbatch".
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<AnyRankedTensor>:$operands,
+                       DenseI64ArrayAttr:$aliases, ArrayAttr:$scalars);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = [{
+    $callee `(` $operands `)` attr-dict `:` functional-type($operands, $results)
+  }];
+}
+
+def Stretto_GemmOp : Stretto_Op<"gemm", [Pure, SameOperandsAndResultElementType]> {
+  let summary = "C = A B (+ C) over strided batches: a library call";
+  let description = [{
+    Sizes and strides in elements as in the Program's Gemm. With `acc` the result
+    is the storage of acc, updated in place.
+  }];
+  let arguments = (ins AnyRankedTensor:$a, AnyRankedTensor:$b, Optional<AnyRankedTensor>:$acc,
+                       I64Attr:$m, I64Attr:$n, I64Attr:$k,
+                       DenseI64ArrayAttr:$a_strides, DenseI64ArrayAttr:$b_strides,
+                       DenseI64ArrayAttr:$c_strides,
+                       DenseI64ArrayAttr:$batch, DenseI64ArrayAttr:$a_batch,
+                       DenseI64ArrayAttr:$b_batch, DenseI64ArrayAttr:$c_batch);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $a `,` $b (`acc` $acc^ `:` type($acc))? attr-dict `:` type($a) `,` type($b) `->` type($result)
+  }];
+}
