@@ -1,0 +1,188 @@
+//===- GemmTest.cpp - matrix products of any strides ----------------------===//
+
+#include "stretto/Runtime/Device.h"
+
+#include <cmath>
+#include <functional>
+#include <gtest/gtest.h>
+#include <random>
+
+namespace stretto::runtime {
+namespace {
+
+/// C = A * B (+ C) for every batch index, in f64 and in plain loops.
+void naive(const GemmShape &s, const std::vector<float> &a,
+           const std::vector<float> &b, std::vector<double> &c) {
+  std::function<void(size_t, int64_t, int64_t, int64_t)> walk =
+      [&](size_t dim, int64_t ao, int64_t bo, int64_t co) {
+        if (dim < s.batch.size()) {
+          for (int64_t i = 0; i < s.batch[dim]; ++i)
+            walk(dim + 1, ao + i * s.aBatch[dim], bo + i * s.bBatch[dim],
+                 co + i * s.cBatch[dim]);
+          return;
+        }
+        for (int64_t i = 0; i < s.m; ++i)
+          for (int64_t j = 0; j < s.n; ++j) {
+            double &target = c[co + i * s.cRow + j * s.cCol];
+            double total = s.accumulate ? target : 0.0;
+            for (int64_t l = 0; l < s.k; ++l)
+              total += double(a[ao + i * s.aRow + l * s.aCol]) *
+                       double(b[bo + l * s.bRow + j * s.bCol]);
+            target = total;
+          }
+      };
+  walk(0, 0, 0, 0);
+}
+
+int64_t reach(int64_t rows, int64_t cols, int64_t row, int64_t col,
+              const std::vector<int64_t> &batch,
+              const std::vector<int64_t> &strides) {
+  int64_t last = (rows - 1) * row + (cols - 1) * col;
+  for (size_t i = 0; i < batch.size(); ++i)
+    last += (batch[i] - 1) * strides[i];
+  return last + 1;
+}
+
+std::vector<float> randoms(int64_t count, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> values(count);
+  for (float &value : values)
+    value = uniform(random);
+  return values;
+}
+
+void check(const GemmShape &s, const std::string &name) {
+  Result<std::unique_ptr<Device>> device = createCpuDevice();
+  ASSERT_TRUE(device) << device.message();
+  Result<Operation *> gemm = (*device)->prepareGemm(s);
+  ASSERT_TRUE(gemm) << name << ": " << gemm.message();
+  ASSERT_TRUE((*device)->ready());
+  auto a = randoms(reach(s.m, s.k, s.aRow, s.aCol, s.batch, s.aBatch), 1);
+  auto b = randoms(reach(s.k, s.n, s.bRow, s.bCol, s.batch, s.bBatch), 2);
+  auto c = randoms(reach(s.m, s.n, s.cRow, s.cCol, s.batch, s.cBatch), 3);
+  std::vector<double> wanted(c.begin(), c.end());
+  naive(s, a, b, wanted);
+  void *buffers[] = {a.data(), b.data(), c.data()};
+  (*gemm)->launch(buffers, nullptr);
+  for (size_t i = 0; i < c.size(); ++i)
+    ASSERT_NEAR(c[i], wanted[i], 1e-5 * double(s.k + 8))
+        << name << " element " << i; // what is not part of C stays as it was
+}
+
+GemmShape shape(int64_t m, int64_t n, int64_t k, bool transposeA,
+                bool transposeB, bool transposeC, int64_t extra = 0) {
+  GemmShape s;
+  s.m = m;
+  s.n = n;
+  s.k = k;
+  s.aRow = transposeA ? 1 : k + extra;
+  s.aCol = transposeA ? m + extra : 1;
+  s.bRow = transposeB ? 1 : n + extra;
+  s.bCol = transposeB ? k + extra : 1;
+  s.cRow = transposeC ? 1 : n + extra;
+  s.cCol = transposeC ? m + extra : 1;
+  return s;
+}
+
+TEST(Gemm, EveryTranspositionWithAndWithoutGaps) {
+  for (int bits = 0; bits < 32; ++bits)
+    for (int64_t extra : {0, 3}) {
+      GemmShape s = shape(17, 24, 33, bits & 1, bits & 2, bits & 4, extra);
+      s.accumulate = bits & 8;
+      if (bits & 16) {
+        s.m = 160;
+        s = shape(160, 96, 128, bits & 1, bits & 2, bits & 4, extra);
+        s.accumulate = bits & 8;
+      }
+      check(s, "bits " + std::to_string(bits));
+    }
+}
+
+TEST(Gemm, ExtentsOfOne) {
+  for (int bits = 0; bits < 8; ++bits)
+    for (int transposed = 0; transposed < 8; ++transposed) {
+      GemmShape s = shape(bits & 1 ? 1 : 5, bits & 2 ? 1 : 6, bits & 4 ? 1 : 7,
+                          transposed & 1, transposed & 2, transposed & 4);
+      check(s, "bits " + std::to_string(bits));
+      s.aRow *= 2; // no stride of one is left where the extent allows it
+      s.bRow *= 3;
+      s.cRow *= 2;
+      check(s, "wide rows, bits " + std::to_string(bits));
+    }
+}
+
+TEST(Gemm, NoUnitStrideAtAll) {
+  GemmShape s = shape(9, 10, 11, false, false, false);
+  s.aCol = 2, s.aRow = 30;
+  s.bCol = 3, s.bRow = 40;
+  s.cCol = 4, s.cRow = 50;
+  check(s, "strided");
+  s.accumulate = true;
+  check(s, "strided accumulate");
+}
+
+TEST(Gemm, BroadcastAndSlidingOperands) {
+  GemmShape s = shape(8, 9, 10, false, false, false);
+  s.aRow = 0;
+  check(s, "A repeats one row");
+  s.aRow = 1;
+  check(s, "A is a sliding window");
+  s.bCol = 0;
+  check(s, "B repeats one column");
+}
+
+GemmShape batched(GemmShape s, std::vector<int64_t> batch,
+                  std::vector<int64_t> a, std::vector<int64_t> b,
+                  std::vector<int64_t> c) {
+  s.batch = std::move(batch);
+  s.aBatch = std::move(a);
+  s.bBatch = std::move(b);
+  s.cBatch = std::move(c);
+  return s;
+}
+
+TEST(Gemm, BatchesThatFoldIntoTheMatrix) {
+  GemmShape plain = shape(4, 6, 5, false, false, false);
+  check(batched(plain, {3}, {20}, {0}, {24}), "into m");
+  check(batched(plain, {2, 3}, {60, 20}, {0, 0}, {72, 24}), "twice into m");
+  GemmShape columns = shape(4, 6, 5, false, true, true);
+  check(batched(columns, {3}, {0}, {30}, {24}), "into n");
+  GemmShape sums = shape(4, 6, 5, true, false, false);
+  sums.accumulate = true;
+  check(batched(sums, {3}, {20}, {30}, {0}), "into k");
+  GemmShape row = shape(1, 6, 5, false, false, false);
+  check(batched(row, {7}, {50}, {0}, {6}), "m of one");
+}
+
+TEST(Gemm, BatchesThatDoNot) {
+  GemmShape plain = shape(4, 6, 5, false, false, false);
+  check(batched(plain, {3}, {20}, {30}, {24}), "independent");
+  check(batched(plain, {2, 3}, {60, 20}, {90, 30}, {72, 24}), "merged");
+  check(batched(plain, {2, 3}, {20, 40}, {30, 60}, {24, 48}), "swapped order");
+  check(batched(plain, {2, 3}, {0, 20}, {30, 0}, {72, 24}), "outer product");
+  check(batched(plain, {1, 3, 1}, {7, 20, 9}, {5, 30, 1}, {3, 24, 2}), "ones");
+  // heads between rows: [b, s, h, d] x [b, s, h, d]^T per (b, h)
+  GemmShape heads;
+  heads.m = heads.n = 6;
+  heads.k = 4;
+  heads.aRow = heads.bCol = 12;
+  heads.aCol = heads.bRow = 1;
+  heads.cRow = 6;
+  heads.cCol = 1;
+  check(batched(heads, {2, 3}, {72, 4}, {72, 4}, {108, 36}), "heads");
+  GemmShape sums = shape(4, 6, 5, false, false, false);
+  sums.accumulate = true;
+  check(batched(sums, {3}, {20}, {30}, {0}), "sum over the batch");
+}
+
+TEST(Gemm, OtherTypesAreRefused) {
+  Result<std::unique_ptr<Device>> device = createCpuDevice();
+  ASSERT_TRUE(device);
+  GemmShape s = shape(4, 6, 5, false, false, false);
+  s.dtype = program::DType::F64;
+  EXPECT_EQ((*device)->prepareGemm(s).code(), Code::Rejected);
+}
+
+} // namespace
+} // namespace stretto::runtime
