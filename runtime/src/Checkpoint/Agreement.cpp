@@ -5,28 +5,29 @@
 
 namespace stretto::runtime {
 
-/// The lowest rank that says true, or -1.
-static Result<int64_t> lowestRank(World &world, bool mine) {
-  std::vector<int64_t> all(world.size());
-  int64_t word = mine;
-  STRETTO_TRY(world.everyone().gather(&word, all.data(), sizeof(word)));
-  auto found = std::find(all.begin(), all.end(), 1);
-  return found == all.end() ? int64_t(-1) : int64_t(found - all.begin());
+static Result<std::vector<uint64_t>> gatherWords(World &world, uint64_t mine) {
+  std::vector<uint64_t> all(world.size());
+  STRETTO_TRY(world.everyone().gather(&mine, all.data(), sizeof(mine)));
+  return all;
 }
 
-Result<bool> anyRank(World &world, bool mine) {
-  STRETTO_ASSIGN(int64_t rank, lowestRank(world, mine));
-  return rank >= 0;
+Result<uint64_t> unionOfBits(World &world, uint64_t mine) {
+  STRETTO_ASSIGN(std::vector<uint64_t> all, gatherWords(world, mine));
+  uint64_t bits = 0;
+  for (uint64_t word : all)
+    bits |= word;
+  return bits;
 }
 
 Result<bool> allSucceeded(World &world, const Status &mine) {
-  STRETTO_ASSIGN(bool failed, anyRank(world, !mine));
-  return !failed;
+  STRETTO_ASSIGN(uint64_t failed, unionOfBits(world, !mine));
+  return failed == 0;
 }
 
 Status agree(World &world, const Status &mine) {
-  STRETTO_ASSIGN(int64_t culprit, lowestRank(world, !mine));
-  if (culprit < 0)
+  STRETTO_ASSIGN(std::vector<uint64_t> failed, gatherWords(world, !mine));
+  int64_t culprit = std::find(failed.begin(), failed.end(), 1) - failed.begin();
+  if (culprit == world.size())
     return Status::ok();
   if (culprit == world.rank())
     return mine;

@@ -14,8 +14,8 @@
 
 namespace stretto::runtime {
 
-/// True on all ranks when `mine` is true on any.
-Result<bool> anyRank(World &world, bool mine);
+/// The bits that are set in `mine` of any rank.
+Result<uint64_t> unionOfBits(World &world, uint64_t mine);
 
 /// True on all ranks when `mine` is a success on all.
 Result<bool> allSucceeded(World &world, const Status &mine);

@@ -1,0 +1,29 @@
+//===- Report.h - what a run was made of ------------------------*- C++ -*-===//
+//
+// Memory by region, bytes by collective and time by kernel, as the runtime
+// counted them.
+//
+//===----------------------------------------------------------------------===//
+#ifndef STRETTO_RUNTIME_SRC_TRAIN_REPORT_H
+#define STRETTO_RUNTIME_SRC_TRAIN_REPORT_H
+
+#include "stretto/Runtime/Executor.h"
+
+#include <string>
+
+namespace stretto::runtime {
+
+/// {"memory": {"Parameters": bytes, ..., "total": arena}}
+std::string memoryJson(const Executor &executor);
+
+/// Collective. {"bytes_per_step": [{"rank", "function", "kind", "group",
+/// "calls", "bytes"}, ...]} of all ranks: what "train" sent in each of `steps`.
+Result<std::string> bytesJson(World &world, const Executor &executor,
+                              int64_t steps);
+
+/// The costliest work of this rank first.
+std::string profileTable(const Executor &executor, int64_t steps);
+
+} // namespace stretto::runtime
+
+#endif // STRETTO_RUNTIME_SRC_TRAIN_REPORT_H

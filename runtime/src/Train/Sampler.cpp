@@ -1,0 +1,117 @@
+#include "Sampler.h"
+
+#include "stretto/Runtime/BoxCopy.h"
+#include "stretto/Runtime/Feed.h"
+#include "stretto/Runtime/Random.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace stretto::runtime {
+
+int64_t drawToken(const std::vector<float> &logits, double temperature,
+                  double uniform) {
+  auto largest = std::max_element(logits.begin(), logits.end());
+  if (temperature <= 0)
+    return largest - logits.begin();
+  std::vector<double> weights;
+  double sum = 0;
+  for (float logit : logits) {
+    weights.push_back(std::exp((double(logit) - *largest) / temperature));
+    sum += weights.back();
+  }
+  double left = uniform * sum;
+  for (size_t i = 0; i < weights.size(); ++i)
+    if ((left -= weights[i]) < 0)
+      return i;
+  return largest - logits.begin();
+}
+
+namespace {
+
+/// Sample 0 shows the last tokens of a text; nothing counts.
+class TextWindow final : public SampleSource {
+public:
+  explicit TextWindow(const std::vector<int32_t> &text) : text(text) {}
+
+  Status read(uint64_t index, Sample &sample) const override {
+    std::fill(sample.tokens.begin(), sample.tokens.end(), 0);
+    std::fill(sample.labels.begin(), sample.labels.end(), 0);
+    std::fill(sample.mask.begin(), sample.mask.end(), 0.0f);
+    int64_t shown = std::min(text.size(), sample.labels.size());
+    if (index == 0)
+      std::copy(text.end() - shown, text.end(), sample.tokens.begin());
+    return Status::ok();
+  }
+
+private:
+  const std::vector<int32_t> &text;
+};
+
+/// Collective: logits[0, position, :] of a tensor sharded in any way.
+Result<std::vector<float>> gatherRow(World &world, const Mesh &mesh,
+                                     const TensorView &logits,
+                                     int64_t position) {
+  int64_t vocabulary = logits.logicalShape[2];
+  Box row = denseBox({0, position, 0}, {1, position + 1, vocabulary});
+  std::vector<float> mine(vocabulary), all(vocabulary * world.size()),
+      result(vocabulary);
+  copyCommon(logits.box, logits.slots[0], row, mine.data(), sizeof(float));
+  STRETTO_TRY(world.everyone().gather(mine.data(), all.data(),
+                                      vocabulary * sizeof(float)));
+  for (int64_t rank = 0; rank < world.size(); ++rank) {
+    Box part = mesh.box(rank, logits.dims);
+    if (commonElements(part, row) == 0)
+      continue;
+    const BoxDim &columns = part.dims[2];
+    const float *from = all.data() + rank * vocabulary;
+    std::copy(from + columns.begin, from + columns.end,
+              result.begin() + columns.begin);
+  }
+  return result;
+}
+
+Status checkLogits(const TensorView &logits) {
+  if (logits.dtype == program::DType::F32 && logits.logicalShape.size() == 3)
+    return Status::ok();
+  return failure(Code::Rejected, "output 'logits' of 'predict' is ",
+                 program::EnumNameDType(logits.dtype), " of rank ",
+                 logits.logicalShape.size(),
+                 ", sampling needs F32 [batch, seq, vocab]");
+}
+
+} // namespace
+
+Result<std::vector<int32_t>> generate(World &world, Executor &executor,
+                                      const std::string &prompt, int64_t count,
+                                      double temperature) {
+  STRETTO_ASSIGN(size_t predict, executor.function("predict"));
+  STRETTO_ASSIGN(TensorView logits, executor.output(predict, "logits"));
+  STRETTO_TRY(checkLogits(logits));
+  STRETTO_ASSIGN(Feed feed, Feed::of(executor.inputs(predict)));
+  int64_t vocabulary = logits.logicalShape[2];
+  std::vector<int32_t> text;
+  for (unsigned char byte : prompt.empty() ? std::string("\n") : prompt) {
+    if (byte >= vocabulary)
+      return failure(Code::Usage, "byte ", int(byte),
+                     " of the prompt is not "
+                     "in the model's vocabulary of ",
+                     vocabulary);
+    text.push_back(byte);
+  }
+  TextWindow window(text);
+  uint64_t key = random::key(executor.seed(), 0, xxh3("sample"));
+  size_t begin = text.size();
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t shown = std::min<int64_t>(text.size(), feed.sequence());
+    STRETTO_TRY(feed.fill(window, 0, {}));
+    STRETTO_TRY(executor.execute(predict, 0));
+    STRETTO_ASSIGN(
+        std::vector<float> row,
+        gatherRow(world, executor.program().mesh(), logits, shown - 1));
+    text.push_back(drawToken(row, temperature, random::uniform(key, i)));
+  }
+  return std::vector<int32_t>(text.begin() + begin, text.end());
+}
+
+} // namespace stretto::runtime

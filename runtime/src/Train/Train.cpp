@@ -1,0 +1,138 @@
+#include "stretto/Runtime/Train.h"
+
+#include "Signals.h"
+#include "Trainer.h"
+
+#include "stretto/Runtime/InProcess.h"
+
+#include <nlohmann/json.hpp>
+
+#include <cinttypes>
+#include <cstdio>
+
+namespace stretto::runtime {
+namespace {
+
+Status runRank(World &world, const TrainJob &job, Outcome &outcome) {
+  STRETTO_ASSIGN(std::unique_ptr<Device> device, createCpuDevice());
+  ExecutorOptions options;
+  options.profile = job.options.profile;
+  options.seed = job.seed;
+  auto executor = createExecutor(job.program, world, *device, options);
+  STRETTO_TRY(executor->prepare());
+  STRETTO_TRY(executor->initialize(job.kernels));
+  return Trainer(world, *executor, job, outcome).run();
+}
+
+Result<CommOptions> commOptions(const TrainOptions &options) {
+  STRETTO_ASSIGN(CommOptions comm, CommOptions::fromEnvironment());
+  comm.deadline =
+      std::chrono::milliseconds(int64_t(options.timeoutSeconds * 1000));
+  if (options.delaySeed) {
+    comm.delaySeed = *options.delaySeed;
+    comm.maxDelayMicroseconds = 2000;
+  }
+  return comm;
+}
+
+bool isText(const TrainJob &job) { return job.recipe().vocabulary() <= 256; }
+
+/// Bytes as they are, other tokens as numbers.
+std::string sampleText(const TrainJob &job, const Outcome &outcome) {
+  std::string text;
+  for (int32_t token : outcome.sample)
+    if (isText(job))
+      text += char(token);
+    else
+      text += (text.empty() ? "" : " ") + std::to_string(token);
+  return text;
+}
+
+nlohmann::ordered_json summary(const TrainJob &job, const Outcome &outcome) {
+  char hash[17];
+  std::snprintf(hash, sizeof(hash), "%016" PRIx64, job.program->hash());
+  nlohmann::ordered_json result = {
+      {"program", hash},
+      {"ranks", job.program->mesh().numRanks()},
+      {"step", outcome.last.step},
+      {"steps_run", outcome.stepsRun},
+      {"steps_skipped", outcome.stepsSkipped},
+      {"loss", outcome.last.loss},
+      {"grad_norm", outcome.last.gradNorm},
+      {"seconds", outcome.last.seconds},
+  };
+  if (outcome.last.seconds > 0) {
+    double perStep = outcome.last.seconds / double(outcome.stepsRun);
+    double tokens =
+        double(job.recipe().global_batch() * job.recipe().sequence());
+    result["tokens_per_s"] = tokens / perStep;
+    if (job.peakFlops > 0)
+      result["mfu"] =
+          job.recipe().model_flops_per_step() / (perStep * job.peakFlops);
+    result["peak_gflops"] = job.peakFlops * 1e-9;
+  }
+  if (outcome.eval) {
+    result["eval_loss"] = outcome.eval->loss;
+    result["eval_tokens"] = outcome.eval->tokens;
+    if (outcome.eval->isText)
+      result["eval_bits_per_byte"] = outcome.eval->bitsPerByte();
+  }
+  if (!outcome.checkpoint.empty())
+    result["checkpoint"] = outcome.checkpoint;
+  if (!outcome.sample.empty())
+    result["sample"] = sampleText(job, outcome);
+  result["replica_mismatches"] = outcome.mismatches;
+  return result;
+}
+
+void print(const TrainJob &job, const Outcome &outcome) {
+  auto line = [](const std::string &text, FILE *to) {
+    if (!text.empty())
+      std::fputs((text + "\n").c_str(), to);
+  };
+  line(outcome.profile, stderr);
+  for (const std::string &mismatch : outcome.mismatches)
+    line("warning: " + mismatch, stderr);
+  line(outcome.memory, stdout);
+  line(outcome.bytes, stdout);
+  if (job.options.json) {
+    line(summary(job, outcome)
+             .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
+         stdout);
+  } else if (!outcome.sample.empty()) {
+    std::string text = sampleText(job, outcome) + "\n";
+    std::fwrite(text.data(), 1, text.size(), stdout);
+  }
+  std::fflush(stdout);
+}
+
+Status verdict(const Outcome &outcome) {
+  if (!outcome.mismatches.empty())
+    return failure(Code::RunFailed, outcome.mismatches.size(),
+                   " replicated tensors differ between ranks");
+  if (!outcome.signal)
+    return Status::ok();
+  std::string saved = outcome.checkpoint.empty()
+                          ? ", nothing saved (no --save)"
+                          : ", saved " + outcome.checkpoint;
+  return failure(Code::BudgetReached, "stopped by ", outcome.signal,
+                 " after step ", outcome.last.step, saved);
+}
+
+} // namespace
+
+Status train(const Artifact &artifact, const TrainOptions &options) {
+  catchSignals();
+  STRETTO_ASSIGN(std::unique_ptr<TrainJob> job, prepareJob(artifact, options));
+  STRETTO_ASSIGN(CommOptions comm, commOptions(options));
+  Outcome outcome;
+  Status status = runInProcess(
+      job->program->mesh().numRanks(), comm, [&](World &world) -> Status {
+        Outcome ignored;
+        return runRank(world, *job, world.rank() == 0 ? outcome : ignored);
+      });
+  print(*job, outcome);
+  return status ? verdict(outcome) : status;
+}
+
+} // namespace stretto::runtime

@@ -1,0 +1,65 @@
+//===- TrainJob.h - what all ranks of a run share -----------------*- C++
+//-*-===//
+//-*-===//
+//
+// Decided before the ranks start, from the artifact, the options, the data and
+// the checkpoint; and what they leave behind for the end.
+//
+//===----------------------------------------------------------------------===//
+#ifndef STRETTO_RUNTIME_SRC_TRAIN_TRAINJOB_H
+#define STRETTO_RUNTIME_SRC_TRAIN_TRAINJOB_H
+
+#include "Metrics.h"
+
+#include "stretto/Runtime/Checkpoint.h"
+#include "stretto/Runtime/Program.h"
+#include "stretto/Runtime/SampleSource.h"
+#include "stretto/Runtime/Schedule.h"
+#include "stretto/Runtime/Train.h"
+
+#include <memory>
+#include <optional>
+
+namespace stretto::runtime {
+
+struct TrainJob {
+  TrainOptions options;
+  std::shared_ptr<const Program> program;
+  Bytes kernels;
+
+  std::unique_ptr<DataSet> data; ///< null without --data
+  Splits splits;                 ///< of the data set
+  /// Sample i since the start of training; null when only sampling.
+  std::unique_ptr<SampleSource> samples;
+
+  std::string checkpoint; ///< to resume from, or empty
+  CheckpointFacts start;  ///< of the checkpoint; of step 0 otherwise
+  uint64_t seed = 0;
+  int64_t lastStep = 0;
+  Schedule schedule;
+  double peakFlops = 0; ///< of all ranks together; 0 when not known
+
+  const program::Recipe &recipe() const { return *program->table().recipe(); }
+  /// False where the run has to stop at a value that is not finite.
+  bool skipsNonFinite() const;
+};
+
+/// Checks everything that can be checked before ranks exist.
+Result<std::unique_ptr<TrainJob>> prepareJob(const Artifact &artifact,
+                                             const TrainOptions &options);
+
+/// Written by rank 0.
+struct Outcome {
+  StepMetrics last;
+  std::optional<EvalMetrics> eval;
+  int64_t stepsRun = 0, stepsSkipped = 0;
+  std::string checkpoint; ///< the last one saved
+  const char *signal = nullptr;
+  std::vector<std::string> mismatches; ///< replicas that differ
+  std::vector<int32_t> sample;
+  std::string memory, bytes, profile; ///< reports that were asked for
+};
+
+} // namespace stretto::runtime
+
+#endif // STRETTO_RUNTIME_SRC_TRAIN_TRAINJOB_H

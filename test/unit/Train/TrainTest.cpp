@@ -1,0 +1,379 @@
+#include "stretto/Runtime/Train.h"
+#include "TemporaryFolder.h"
+#include "TinyProgram.h"
+#include "stretto/Runtime/Init.h"
+#include "stretto/Runtime/Safetensors.h"
+#include "stretto/Runtime/Schedule.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+using namespace stretto;
+using namespace stretto::runtime;
+using nlohmann::json;
+using stretto::test::readFile;
+using stretto::test::TemporaryFolder;
+using stretto::test::TinyProgram;
+
+namespace {
+
+TinyProgram plan(int64_t dp, int64_t tp, int64_t microbatches) {
+  TinyProgram tiny;
+  tiny.dp = dp;
+  tiny.tp = tp;
+  tiny.microbatches = microbatches;
+  return tiny;
+}
+
+/// One device, and plans on which neither batch nor width divide.
+std::vector<TinyProgram> plans() {
+  return {plan(1, 1, 1), plan(1, 1, 3), plan(2, 2, 1),
+          plan(2, 2, 2), plan(4, 1, 1), plan(1, 4, 1)};
+}
+
+class Train : public testing::Test {
+protected:
+  Train() {
+    std::string text;
+    for (int i = 0; i < 1000; ++i)
+      text += char(i * 7 % 251);
+    options.data = {folder.write("text", text)};
+    options.quiet = true;
+    options.peakGflops = 100;
+  }
+
+  Status run(const TinyProgram &tiny, const TrainOptions &wanted) {
+    std::string bytes = tiny.build();
+    Artifact artifact;
+    artifact.program = Bytes(bytes.data(), bytes.size());
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    Status status = train(artifact, wanted);
+    output = testing::internal::GetCapturedStdout();
+    errors = testing::internal::GetCapturedStderr();
+    return status;
+  }
+
+  void mustRun(const TinyProgram &tiny, const TrainOptions &wanted) {
+    Status status = run(tiny, wanted);
+    ASSERT_TRUE(status.isOk()) << status.message();
+  }
+
+  std::vector<float> tensor(const std::string &path, const std::string &name) {
+    auto file = SafetensorsFile::open(path);
+    EXPECT_TRUE(file) << file.message();
+    const TensorEntry *entry = file ? file->find(name) : nullptr;
+    EXPECT_TRUE(entry) << name;
+    if (!entry)
+      return {};
+    std::vector<float> values(entry->elements());
+    std::memcpy(values.data(), file->data(*entry).data, entry->bytes());
+    return values;
+  }
+
+  /// Parameters after a run.
+  std::vector<float> parametersOf(const TinyProgram &tiny,
+                                  TrainOptions wanted) {
+    wanted.exportFile = folder.path("export.safetensors");
+    mustRun(tiny, wanted);
+    return tensor(wanted.exportFile, "w");
+  }
+
+  std::vector<double> initial(uint64_t seed) {
+    uint64_t key = random::key(seed, 0, xxh3("w"));
+    std::vector<double> w;
+    for (int i = 0; i < 5; ++i)
+      w.push_back(float(1 + 0.5 * random::normal(key, i)));
+    return w;
+  }
+
+  /// By the closed form, when every one of the 24 tokens counts.
+  std::vector<double> trained(uint64_t seed, int64_t steps) {
+    Schedule schedule{0.001, 0.0001, 2, 6, "linear"};
+    std::vector<double> w = initial(seed);
+    for (int64_t t = 1; t <= steps; ++t)
+      for (double &x : w)
+        x *= 1 + 24 * learningRate(schedule, t);
+    return w;
+  }
+
+  static void near(const std::vector<float> &got,
+                   const std::vector<double> &expected) {
+    ASSERT_EQ(got.size(), expected.size());
+    for (size_t i = 0; i < got.size(); ++i)
+      EXPECT_NEAR(got[i], expected[i], 2e-6) << i;
+  }
+
+  /// A file of explicit batches; counted[t] tokens of step t count.
+  std::string batches(const std::vector<int> &counted) {
+    int64_t steps = counted.size();
+    std::vector<TensorEntry> entries(3);
+    const char *names[] = {"tokens", "labels", "mask"};
+    for (int i = 0; i < 3; ++i)
+      entries[i] = {names[i], i < 2 ? "I32" : "F32", {steps, 6, 4}, 0, 0};
+    std::vector<int32_t> ids(steps * 24, 1);
+    std::vector<float> mask(steps * 24, 0);
+    for (int64_t t = 0; t < steps; ++t) // spread over the samples
+      for (int i = 0; i < counted[t]; ++i)
+        mask[t * 24 + i * 5 % 24] = 1;
+    auto bytes = [](const auto &values) {
+      return std::string(reinterpret_cast<const char *>(values.data()),
+                         values.size() * 4);
+    };
+    return folder.write("batches", safetensorsHeader(entries, {}) + bytes(ids) +
+                                       bytes(ids) + bytes(mask));
+  }
+
+  std::vector<json> metricsOf(const std::string &path) {
+    std::vector<json> lines;
+    std::istringstream text(readFile(path));
+    for (std::string line; std::getline(text, line);)
+      lines.push_back(json::parse(line));
+    return lines;
+  }
+
+  static bool mentions(const Status &status, const std::string &text) {
+    return status.message().find(text) != std::string::npos;
+  }
+
+  TemporaryFolder folder;
+  TrainOptions options;
+  std::string output, errors;
+};
+
+} // namespace
+
+TEST_F(Train, StartsFromTheSameBitsOnEveryPlan) {
+  options.steps = 0;
+  std::vector<double> expected = initial(11);
+  for (const TinyProgram &tiny : plans()) {
+    std::vector<float> got = parametersOf(tiny, options);
+    EXPECT_EQ(std::vector<double>(got.begin(), got.end()), expected);
+  }
+  options.seed = 12;
+  EXPECT_NE(parametersOf(plan(1, 1, 1), options)[0], float(expected[0]));
+}
+
+TEST_F(Train, FollowsTheClosedFormOnEveryPlan) {
+  std::vector<float> one = parametersOf(plan(1, 1, 1), options);
+  near(one, trained(11, 6));
+  for (const TinyProgram &tiny : plans())
+    EXPECT_EQ(parametersOf(tiny, options), one) // sums of 24 ones are exact
+        << tiny.dp << " " << tiny.tp << " " << tiny.microbatches;
+}
+
+TEST_F(Train, ResumesToTheSameBitsAlsoOnAnotherPlan) {
+  std::vector<float> straight = parametersOf(plan(2, 2, 2), options);
+  for (const TinyProgram &second : plans()) {
+    TrainOptions half = options;
+    half.steps = 3;
+    half.save = folder.path("run");
+    half.metrics = folder.path("metrics");
+    mustRun(plan(2, 2, 1), half);
+    half.steps.reset();
+    half.resume = half.save;
+    EXPECT_EQ(parametersOf(second, half), straight);
+    std::vector<json> lines = metricsOf(half.metrics);
+    ASSERT_EQ(lines.size(), 6u);
+    for (int t = 0; t < 6; ++t)
+      EXPECT_EQ(lines[t]["step"], t + 1);
+    std::filesystem::remove_all(half.save);
+  }
+}
+
+TEST_F(Train, SavesEveryNSteps) {
+  options.save = folder.path("run");
+  options.saveEvery = 2;
+  options.steps = 5;
+  mustRun(plan(1, 2, 1), options);
+  for (int step : {2, 4, 5})
+    EXPECT_TRUE(std::filesystem::exists(
+        folder.path("run/step-00000" + std::to_string(step))));
+  EXPECT_EQ(readFile(folder.path("run/LATEST")), "step-000005\n");
+}
+
+TEST_F(Train, DumpsGradientsParametersAndMoments) {
+  options.data.clear();
+  options.batches = batches({16, 1, 9, 0});
+  options.steps = 4;
+  options.dumpState = folder.path("dump");
+  options.dumpEveryStep = true;
+  for (const TinyProgram &tiny : plans()) {
+    mustRun(tiny, options);
+    std::vector<double> w = initial(11);
+    const int counts[] = {16, 1, 9, 0};
+    Schedule schedule{0.001, 0.0001, 2, 6, "linear"};
+    for (int t = 1; t <= 4; ++t) {
+      std::string path =
+          folder.path("dump/step-00000" + std::to_string(t) + ".safetensors");
+      std::vector<double> gradient = w;
+      for (int i = 0; i < 5; ++i) {
+        gradient[i] *= counts[t - 1];
+        w[i] += learningRate(schedule, t) * gradient[i];
+      }
+      near(tensor(path, "param/w"), w);
+      std::vector<float> got = tensor(path, "grad/w");
+      for (int i = 0; i < 5; ++i)
+        EXPECT_NEAR(got[i], gradient[i], 3e-5);
+      EXPECT_EQ(tensor(path, "moment1/w"), got);
+      auto header = SafetensorsFile::open(path)->header();
+      EXPECT_EQ(header.metadata["loss"], std::to_string(counts[t - 1]));
+    }
+  }
+}
+
+TEST_F(Train, EndsWhenExplicitBatchesEnd) {
+  options.batches = batches({16, 1});
+  Status status = run(plan(1, 1, 1), options);
+  EXPECT_EQ(status.code(), Code::Rejected);
+  EXPECT_TRUE(mentions(status, "ends after 12 samples")) << status.message();
+}
+
+TEST_F(Train, LoadsInitialParameters) {
+  options.steps = 0;
+  std::vector<TensorEntry> entries(1);
+  entries[0] = {"w", "F32", {5}, 0, 0};
+  std::vector<float> values{1, 2, 3, 4, 5};
+  std::string bytes(reinterpret_cast<char *>(values.data()), 20);
+  options.loadParameters =
+      folder.write("p", safetensorsHeader(entries, {}) + bytes);
+  EXPECT_EQ(parametersOf(plan(2, 2, 1), options), values);
+  entries[0] = {"v", "F32", {5}, 0, 0};
+  folder.write("p", safetensorsHeader(entries, {}) + bytes);
+  Status status = run(plan(2, 2, 1), options);
+  EXPECT_EQ(status.code(), Code::Rejected);
+  EXPECT_TRUE(mentions(status, "no tensor 'w'")) << status.message();
+}
+
+TEST_F(Train, StopsAtANonFiniteGradientAndNamesIt) {
+  options.save = folder.path("run");
+  options.steps = 2;
+  mustRun(plan(1, 2, 1), options);
+  options.steps = 9;
+  std::vector<TensorEntry> entries(1);
+  entries[0] = {"w", "F32", {5}, 0, 0};
+  std::vector<float> values{1, 2, 3, NAN, 5};
+  options.loadParameters = folder.write(
+      "p", safetensorsHeader(entries, {}) +
+               std::string(reinterpret_cast<char *>(values.data()), 20));
+  options.save = folder.path("run");
+  Status status = run(plan(1, 2, 1), options); // rank 1 holds elements 3, 4
+  EXPECT_EQ(status.code(), Code::RunFailed);
+  EXPECT_TRUE(mentions(status, "rank 1: step 1")) << status.message();
+  EXPECT_TRUE(mentions(status, "'grad/w' is nan at element 3"))
+      << status.message();
+  EXPECT_EQ(readFile(folder.path("run/LATEST")), "step-000002\n");
+}
+
+TEST_F(Train, SkipsNonFiniteStepsUntilTheyDoNotEnd) {
+  TinyProgram tiny = plan(1, 1, 1);
+  tiny.nonfinite = "skip";
+  std::vector<TensorEntry> entries(1);
+  entries[0] = {"w", "F32", {5}, 0, 0};
+  std::vector<float> values(5, INFINITY);
+  options.loadParameters = folder.write(
+      "p", safetensorsHeader(entries, {}) +
+               std::string(reinterpret_cast<char *>(values.data()), 20));
+  options.json = true;
+  options.steps = 9;
+  mustRun(tiny, options);
+  EXPECT_EQ(json::parse(output)["steps_skipped"], 9);
+  options.steps = 11;
+  Status status = run(tiny, options);
+  EXPECT_EQ(status.code(), Code::RunFailed);
+  EXPECT_TRUE(mentions(status, "10 skipped steps in a row"))
+      << status.message();
+}
+
+TEST_F(Train, EvaluatesAllHeldOutWindows) {
+  for (TinyProgram tiny : plans()) {
+    tiny.evalFraction = 0.1; // 100 tokens: 24 windows of 4, 4 batches of 6
+    tiny.evalEvery = 4;
+    options.metrics = folder.path("metrics");
+    options.json = true;
+    mustRun(tiny, options);
+    json summary = json::parse(output);
+    EXPECT_EQ(summary["eval_tokens"], 96);
+    EXPECT_EQ(summary["eval_loss"], 24);
+    EXPECT_DOUBLE_EQ(summary["eval_bits_per_byte"].get<double>(),
+                     24 / std::log(2.0));
+    std::vector<json> lines = metricsOf(options.metrics);
+    ASSERT_EQ(lines.size(), 8u); // 6 steps, evaluations at 4 and 6
+    EXPECT_EQ(lines[4]["eval_loss"], 24);
+    EXPECT_EQ(lines[4]["step"], 4);
+  }
+}
+
+TEST_F(Train, SamplesTheMostLikelyTokenOnEveryPlan) {
+  options.steps = 0;
+  options.sampleTokens = 9; // longer than the sequence
+  options.temperature = 0;
+  options.prompt = std::string("\1\2", 2);
+  std::vector<double> w = initial(11);
+  char best = char(std::max_element(w.begin(), w.end()) - w.begin());
+  for (const TinyProgram &tiny : plans()) {
+    mustRun(tiny, options);
+    EXPECT_EQ(output, std::string(9, best) + "\n");
+  }
+  options.temperature = 1;
+  options.seed = 5;
+  mustRun(plan(1, 1, 1), options);
+  std::string one = output;
+  mustRun(plan(2, 2, 1), options);
+  EXPECT_EQ(output, one);
+  EXPECT_NE(one, std::string(9, one[0]) + "\n");
+}
+
+TEST_F(Train, ReportsMemoryAndBytes) {
+  options.printMemory = options.printBytes = true;
+  mustRun(plan(2, 2, 1), options);
+  std::istringstream lines(output);
+  std::string first, second;
+  std::getline(lines, first);
+  std::getline(lines, second);
+  json memory = json::parse(first)["memory"];
+  EXPECT_EQ(memory["Parameters"], 64); // 3 floats, rounded up
+  EXPECT_GT(memory["total"], memory["Inputs"]);
+  json bytes = json::parse(second)["bytes_per_step"];
+  ASSERT_EQ(bytes.size(), 8u); // two groups on four ranks
+  std::map<std::string, int> calls;
+  for (const json &entry : bytes)
+    calls[entry["group"].get<std::string>()] += entry["calls"].get<int>();
+  EXPECT_EQ(calls, (std::map<std::string, int>{{"dp", 4}, {"tp", 4}}));
+}
+
+TEST_F(Train, TheSameBitsUnderInjectedDelays) {
+  std::vector<float> straight = parametersOf(plan(2, 2, 2), options);
+  options.delaySeed = 3;
+  EXPECT_EQ(parametersOf(plan(2, 2, 2), options), straight);
+}
+
+TEST_F(Train, RefusesWhatCannotRun) {
+  auto expect = [&](const TrainOptions &wanted, Code code, const char *text) {
+    Status status = run(plan(2, 2, 1), wanted);
+    EXPECT_EQ(status.code(), code) << status.message();
+    EXPECT_TRUE(mentions(status, text)) << status.message();
+  };
+  TrainOptions bad = options;
+  bad.ranks = 2;
+  expect(bad, Code::Usage, "mesh dp 2 x tp 2");
+  bad = options;
+  bad.data.clear();
+  expect(bad, Code::Usage, "--data");
+  bad = options;
+  bad.data = {folder.write("short", "abc")};
+  expect(bad, Code::Rejected, "has 3 tokens");
+  bad = options;
+  bad.resume = folder.path("none");
+  expect(bad, Code::Rejected, "none");
+  bad = options;
+  bad.save = folder.write("file", "");
+  expect(bad, Code::RunFailed, "file");
+  bad = options;
+  bad.metrics = folder.path("no/such/folder");
+  expect(bad, Code::RunFailed, "no/such/folder");
+}
