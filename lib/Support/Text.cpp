@@ -4,9 +4,11 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <vector>
 
 using namespace stretto;
 
@@ -19,6 +21,25 @@ std::string stretto::quote(llvm::StringRef text) {
   return result;
 }
 
+/// Insertions, deletions, replacements and swaps of neighbours that lead from
+/// one word to the other (optimal string alignment).
+static unsigned typoDistance(llvm::StringRef a, llvm::StringRef b) {
+  std::vector<std::vector<unsigned>> d(a.size() + 1,
+                                       std::vector<unsigned>(b.size() + 1));
+  for (unsigned i = 0; i <= a.size(); ++i)
+    for (unsigned j = 0; j <= b.size(); ++j) {
+      if (i == 0 || j == 0) {
+        d[i][j] = i + j;
+        continue;
+      }
+      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1,
+                          d[i - 1][j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+    }
+  return d[a.size()][b.size()];
+}
+
 llvm::StringRef stretto::nearest(llvm::StringRef word,
                                  llvm::ArrayRef<llvm::StringRef> candidates) {
   // A word longer than any name of ours is not a typo of one.
@@ -28,7 +49,9 @@ llvm::StringRef stretto::nearest(llvm::StringRef word,
   llvm::StringRef best;
   unsigned bestDistance = limit + 1;
   for (llvm::StringRef candidate : candidates) {
-    unsigned distance = word.edit_distance(candidate, true, limit);
+    if (candidate.size() > word.size() + limit)
+      continue; // and keeps the table small
+    unsigned distance = typoDistance(word, candidate);
     if (distance < bestDistance) {
       best = candidate;
       bestDistance = distance;

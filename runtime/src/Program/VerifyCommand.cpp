@@ -185,6 +185,10 @@ Status verifyPayload(const program::Program &program, const Command &command,
     STRETTO_TRY(operands.next("dk", k, Access::Write));
     STRETTO_TRY(operands.next("dv", k, Access::Write));
   }
+  const Operand &last = *command.operands()->Get(backward ? 9 : 5);
+  if (last.offset() % 64 != 0)
+    return reject("workspace: offset ", last.offset(),
+                  " is not a multiple of 64");
   return operands.next("workspace", workspace, Access::Write);
 }
 

@@ -1,1 +1,303 @@
+//===- AttentionTest.cpp - attention against its definition ---------------===//
+//
+// Forward and backward against the textbook formulas in f64, with the whole
+// matrix of probabilities; dropout from Random.h; and the backward against
+// finite differences of that reference.
+//
+//===----------------------------------------------------------------------===//
+
+#include "stretto/Runtime/Device.h"
+#include "stretto/Runtime/Random.h"
+
+#include <cmath>
 #include <gtest/gtest.h>
+#include <limits>
+#include <random>
+
+namespace stretto::runtime {
+namespace {
+
+struct Case {
+  AttentionShape shape;
+  double dropout = 0;
+  int64_t headOffset = 0, batchOffset = 0, headsGlobal = 0;
+};
+
+Case makeCase(int64_t batch, int64_t qLen, int64_t kvLen, int64_t heads,
+              int64_t kvHeads, int64_t headDim, bool causal,
+              double dropout = 0) {
+  Case c;
+  c.shape = {false, batch, qLen, kvLen, heads, kvHeads, headDim, causal};
+  c.dropout = dropout;
+  c.headsGlobal = heads;
+  return c;
+}
+
+template <typename T> struct Tensors {
+  std::vector<T> q, k, v, out, lse, dout, dq, dk, dv;
+};
+
+constexpr uint64_t opId = 77;
+const uint64_t key = random::key(1, 2, 3);
+
+/// The reference: everything in f64, one (sample, head) after the other.
+class Reference {
+public:
+  Reference(const Case &c, const Tensors<float> &input) : c(c), s(c.shape) {
+    t.q.assign(input.q.begin(), input.q.end());
+    t.k.assign(input.k.begin(), input.k.end());
+    t.v.assign(input.v.begin(), input.v.end());
+    t.dout.assign(input.dout.begin(), input.dout.end());
+    t.out.resize(t.q.size());
+    t.dq.resize(t.q.size());
+    t.dk.resize(t.k.size());
+    t.dv.resize(t.k.size());
+    t.lse.resize(s.batch * s.heads * s.qLen);
+  }
+
+  void run() {
+    for (int64_t b = 0; b < s.batch; ++b)
+      for (int64_t h = 0; h < s.heads; ++h)
+        for (int64_t i = 0; i < s.qLen; ++i)
+          row(b, h, i);
+  }
+
+  Tensors<double> t;
+
+private:
+  int64_t queryAt(int64_t b, int64_t i, int64_t h) const {
+    return ((b * s.qLen + i) * s.heads + h) * s.headDim;
+  }
+  int64_t keyAt(int64_t b, int64_t j, int64_t h) const {
+    int64_t kvHead = h / (s.heads / s.kvHeads);
+    return ((b * s.kvLen + j) * s.kvHeads + kvHead) * s.headDim;
+  }
+  double factor(int64_t b, int64_t h, int64_t i, int64_t j) const {
+    if (c.dropout == 0)
+      return 1;
+    uint64_t element =
+        (((c.batchOffset + b) * c.headsGlobal + c.headOffset + h) * s.qLen +
+         i) *
+            s.kvLen +
+        j;
+    bool kept = random::bits24(key, element, opId) >=
+                random::dropoutThreshold(c.dropout);
+    return kept ? 1 / (1 - c.dropout) : 0;
+  }
+  double dot(const std::vector<double> &x, int64_t at,
+             const std::vector<double> &y, int64_t other) const {
+    double sum = 0;
+    for (int64_t d = 0; d < s.headDim; ++d)
+      sum += x[at + d] * y[other + d];
+    return sum;
+  }
+
+  void row(int64_t b, int64_t h, int64_t i) {
+    int64_t visible = s.causal ? i + s.kvLen - s.qLen + 1 : s.kvLen;
+    int64_t n = std::max<int64_t>(visible, 0), at = queryAt(b, i, h);
+    double sum = 0, max = -std::numeric_limits<double>::infinity();
+    std::vector<double> p(n);
+    for (int64_t j = 0; j < n; ++j)
+      max = std::max(max, p[j] = scale * dot(t.q, at, t.k, keyAt(b, j, h)));
+    for (double &value : p)
+      sum += value = std::exp(value - max);
+    t.lse[(b * s.heads + h) * s.qLen + i] = max + std::log(sum);
+    double delta = 0;
+    for (int64_t j = 0; j < n; ++j) {
+      p[j] /= sum;
+      double kept = p[j] * factor(b, h, i, j);
+      delta += kept * dot(t.dout, at, t.v, keyAt(b, j, h));
+      for (int64_t d = 0; d < s.headDim; ++d) {
+        t.out[at + d] += kept * t.v[keyAt(b, j, h) + d];
+        t.dv[keyAt(b, j, h) + d] += kept * t.dout[at + d];
+      }
+    }
+    for (int64_t j = 0; j < n; ++j) {
+      double gradient =
+          factor(b, h, i, j) * dot(t.dout, at, t.v, keyAt(b, j, h));
+      double ds = p[j] * (gradient - delta) * scale;
+      for (int64_t d = 0; d < s.headDim; ++d) {
+        t.dq[at + d] += ds * t.k[keyAt(b, j, h) + d];
+        t.dk[keyAt(b, j, h) + d] += ds * t.q[at + d];
+      }
+    }
+  }
+
+public:
+  static constexpr double scale = 0.37;
+
+private:
+  Case c;
+  AttentionShape s;
+};
+
+Tensors<float> makeInputs(const AttentionShape &s) {
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  auto draw = [&](int64_t count) {
+    std::vector<float> values(count);
+    for (float &value : values)
+      value = normal(random);
+    return values;
+  };
+  Tensors<float> t;
+  t.q = draw(s.batch * s.qLen * s.heads * s.headDim);
+  t.k = draw(s.batch * s.kvLen * s.kvHeads * s.headDim);
+  t.v = draw(t.k.size());
+  t.dout = draw(t.q.size());
+  // Results start as NaN: whatever is not written is noticed.
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  t.out.assign(t.q.size(), nan);
+  t.dq.assign(t.q.size(), nan);
+  t.dk.assign(t.k.size(), nan);
+  t.dv.assign(t.k.size(), nan);
+  t.lse.assign(s.batch * s.heads * s.qLen, nan);
+  return t;
+}
+
+struct alignas(64) Line {
+  float values[16];
+};
+
+/// Runs forward and backward on the device.
+void runDevice(const Case &c, Tensors<float> &t) {
+  Result<std::unique_ptr<Device>> device = createCpuDevice();
+  ASSERT_TRUE(device) << device.message();
+  for (bool backward : {false, true}) {
+    AttentionTask task;
+    task.shape = c.shape;
+    task.shape.backward = backward;
+    task.scale = Reference::scale;
+    task.dropout = c.dropout;
+    task.opId = opId;
+    task.headsGlobal = c.headsGlobal;
+    Result<Operation *> operation = (*device)->prepareAttention(task);
+    ASSERT_TRUE(operation) << operation.message();
+    ASSERT_TRUE((*device)->ready());
+    uint64_t lines = attentionWorkspaceBytes(task.shape) / sizeof(Line);
+    Line guard;
+    std::fill_n(guard.values, 16, 1234.5f);
+    std::vector<Line> workspace(lines + 1, guard);
+    const int64_t scalars[] = {int64_t(key), c.headOffset, c.batchOffset};
+    std::vector<void *> buffers = {t.q.data(), t.k.data(), t.v.data(),
+                                   t.out.data(), t.lse.data()};
+    if (backward)
+      buffers.insert(buffers.end(),
+                     {t.dout.data(), t.dq.data(), t.dk.data(), t.dv.data()});
+    buffers.push_back(workspace.data());
+    (*operation)->launch(buffers.data(), scalars);
+    EXPECT_EQ(workspace.back().values[0], 1234.5f) << "workspace overrun";
+  }
+}
+
+void expectNear(const std::vector<float> &got,
+                const std::vector<double> &wanted, const char *name) {
+  double norm = 0;
+  for (double value : wanted)
+    norm = std::max(norm, std::isinf(value) ? 0 : std::fabs(value));
+  for (size_t i = 0; i < got.size(); ++i) {
+    if (std::isinf(wanted[i]))
+      ASSERT_EQ(double(got[i]), wanted[i]) << name << " " << i;
+    else
+      ASSERT_NEAR(got[i], wanted[i], 2e-6 * norm + 1e-6) << name << " " << i;
+  }
+}
+
+void check(const Case &c) {
+  const AttentionShape &s = c.shape;
+  SCOPED_TRACE(::testing::Message()
+               << "b" << s.batch << " q" << s.qLen << " k" << s.kvLen << " h"
+               << s.heads << "/" << s.kvHeads << " d" << s.headDim
+               << (s.causal ? " causal" : "") << " dropout " << c.dropout);
+  Tensors<float> t = makeInputs(s);
+  Reference reference(c, t);
+  reference.run();
+  runDevice(c, t);
+  expectNear(t.out, reference.t.out, "out");
+  expectNear(t.lse, reference.t.lse, "lse");
+  expectNear(t.dq, reference.t.dq, "dq");
+  expectNear(t.dk, reference.t.dk, "dk");
+  expectNear(t.dv, reference.t.dv, "dv");
+}
+
+TEST(Attention, Plain) {
+  check(makeCase(2, 16, 16, 2, 2, 8, false));
+  check(makeCase(1, 200, 200, 2, 2, 16, false));
+  check(makeCase(1, 5, 33, 3, 3, 7, false));
+  check(makeCase(2, 1, 20, 2, 2, 8, false));
+  check(makeCase(1, 1, 1, 1, 1, 1, false));
+}
+
+TEST(Attention, Causal) {
+  check(makeCase(2, 16, 16, 2, 2, 8, true));
+  check(makeCase(1, 200, 200, 2, 2, 16, true));
+  check(makeCase(1, 129, 129, 1, 1, 64, true));
+  check(makeCase(1, 70, 150, 2, 2, 8, true)); // queries at the end of the keys
+  check(makeCase(1, 7, 7, 1, 1, 3, true));
+}
+
+TEST(Attention, QueriesThatSeeNoKey) {
+  check(makeCase(1, 150, 20, 2, 2, 8, true));
+}
+
+TEST(Attention, GroupedQueries) {
+  check(makeCase(2, 40, 40, 6, 2, 8, true));
+  check(makeCase(2, 40, 40, 4, 1, 8, false));
+}
+
+TEST(Attention, LongSequences) {
+  check(makeCase(1, 700, 700, 1, 1, 8, true));
+  check(makeCase(1, 40, 2500, 1, 1, 8, false));
+}
+
+TEST(Attention, Dropout) {
+  check(makeCase(2, 40, 40, 2, 2, 8, true, 0.1));
+  check(makeCase(1, 50, 30, 2, 1, 8, false, 0.5));
+}
+
+TEST(Attention, DropoutIsKeyedByLogicalElement) {
+  Case c = makeCase(2, 20, 20, 2, 2, 8, false, 0.3);
+  c.headsGlobal = 8;
+  c.headOffset = 4;
+  c.batchOffset = int64_t(1) << 30; // counters beyond 32 bits
+  check(c);
+}
+
+TEST(Attention, LargeScoresDoNotOverflow) {
+  Case c = makeCase(1, 40, 40, 1, 1, 8, false);
+  Tensors<float> t = makeInputs(c.shape);
+  for (float &value : t.q)
+    value *= 100;
+  Reference reference(c, t);
+  reference.run();
+  runDevice(c, t);
+  for (size_t i = 0; i < t.out.size(); ++i)
+    ASSERT_NEAR(t.out[i], reference.t.out[i], 2e-3);
+}
+
+TEST(Attention, NaNIsNeitherLostNorSpread) {
+  Case c = makeCase(1, 40, 40, 2, 2, 8, true);
+  Tensors<float> t = makeInputs(c.shape);
+  const int64_t query = 17, head = 1;
+  t.q[(query * 2 + head) * 8 + 3] = std::numeric_limits<float>::quiet_NaN();
+  runDevice(c, t);
+  for (int64_t i = 0; i < 40; ++i)
+    for (int64_t h = 0; h < 2; ++h) {
+      bool bad = i == query && h == head;
+      EXPECT_EQ(std::isnan(t.out[(i * 2 + h) * 8]), bad) << i << " " << h;
+      EXPECT_EQ(std::isnan(t.lse[h * 40 + i]), bad);
+      EXPECT_EQ(std::isnan(t.dq[(i * 2 + h) * 8]), bad);
+    }
+}
+
+TEST(Attention, InfiniteScoresGiveNaN) {
+  Case c = makeCase(1, 20, 20, 1, 1, 8, false);
+  Tensors<float> t = makeInputs(c.shape);
+  t.q[0] = std::numeric_limits<float>::infinity();
+  runDevice(c, t);
+  EXPECT_TRUE(std::isnan(t.out[0]));
+  EXPECT_FALSE(std::isnan(t.out[8]));
+}
+
+} // namespace
+} // namespace stretto::runtime

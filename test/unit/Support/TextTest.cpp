@@ -9,6 +9,9 @@ TEST(Text, NearestFindsTyposOnly) {
   llvm::StringRef names[] = {"warmup", "decay", "min_lr"};
   EXPECT_EQ(nearest("warmpu", names), "warmup");
   EXPECT_EQ(nearest("decya", names), "decay");
+  EXPECT_EQ(nearest("waremup", names), "warmup");
+  llvm::StringRef shortNames[] = {"gpt", "dp"};
+  EXPECT_EQ(nearest("gtp", shortNames), "gpt"); // a swap is one typo
   EXPECT_EQ(nearest("bucket", names), "");
   EXPECT_EQ(nearest("", names), "");
 }

@@ -20,26 +20,32 @@ struct AttentionShape {
   bool causal = false;
 };
 
-/// Rows of queries worked on at a time: as many as keep one block of scores
-/// (f32, rows x kvLen) within 128 KiB, a quarter or less of today's L2 caches;
-/// at least 16, at most 128, a multiple of 16.
-constexpr int64_t attentionQueryBlock(int64_t qLen, int64_t kvLen) {
-  int64_t rows = kvLen > 0 ? (128 * 1024 / 4) / kvLen : 128;
-  rows = rows / 16 * 16;
-  rows = rows < 16 ? 16 : rows > 128 ? 128 : rows;
-  return rows < qLen || qLen < 1 ? rows : qLen;
+constexpr uint64_t attentionRoundUp(uint64_t value, uint64_t multiple) {
+  return (value + multiple - 1) / multiple * multiple;
 }
 
-constexpr uint64_t attentionAlign64(uint64_t bytes) {
-  return (bytes + 63) / 64 * 64;
+/// Elements between two rows of a block of scores: whole 64-byte vectors.
+constexpr uint64_t attentionScoreStride(int64_t kvLen) {
+  return attentionRoundUp(uint64_t(kvLen), 16);
+}
+
+/// Rows of queries worked on at a time. Many, so that the matrix products are
+/// efficient; but the block of scores (f32, rows x kvLen) should stay within
+/// 256 KiB of L2 cache, and a causal mask wastes half a block per block.
+constexpr int64_t attentionQueryBlock(const AttentionShape &shape) {
+  int64_t rows = int64_t(256 * 1024 / 4 / attentionScoreStride(shape.kvLen));
+  int64_t most = shape.causal ? 64 : 128;
+  rows = rows / 16 * 16;
+  rows = rows < 32 ? 32 : rows > most ? most : rows;
+  return rows < shape.qLen ? rows : shape.qLen;
 }
 
 /// Bytes of the workspace operand: one block of scores forward; in backward
-/// one more for its gradient and one value per row of the block.
+/// another for its gradient.
 constexpr uint64_t attentionWorkspaceBytes(const AttentionShape &shape) {
-  uint64_t rows = uint64_t(attentionQueryBlock(shape.qLen, shape.kvLen));
-  uint64_t block = attentionAlign64(rows * uint64_t(shape.kvLen) * 4);
-  return shape.backward ? 2 * block + attentionAlign64(rows * 4) : block;
+  uint64_t rows = uint64_t(attentionQueryBlock(shape));
+  uint64_t block = rows * attentionScoreStride(shape.kvLen) * sizeof(float);
+  return shape.backward ? 2 * block : block;
 }
 
 } // namespace stretto::runtime

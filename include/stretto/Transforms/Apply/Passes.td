@@ -1,0 +1,30 @@
+//===- Passes.td - recipe and plan into the IR -------------*- tablegen -*-===//
+//
+// The passes of the room Apply: what the user wrote becomes attributes and
+// static shapes, and the model contract is checked.
+//
+//===----------------------------------------------------------------------===//
+#ifndef STRETTO_TRANSFORMS_APPLY_PASSES_TD
+#define STRETTO_TRANSFORMS_APPLY_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ApplyRecipePass : Pass<"apply-recipe", "::mlir::ModuleOp"> {
+  let summary = "set the recipe and bind batch and sequence to numbers";
+  let description = [{
+    Puts the recipe on the module (`stretto.recipe`) and replaces every `?` of
+    the layers and the model: `batch` becomes global batch / micro-batches,
+    `seq` the sequence length. Types are inferred anew in order.
+
+    Without `file` the module's own `stretto.recipe` is taken; entries that it
+    lacks have the recipe's defaults.
+  }];
+  let options = [
+    Option<"file", "file", "std::string", "",
+           "recipe in YAML; empty: the module's stretto.recipe">,
+    Option<"microbatches", "microbatches", "int64_t", "0",
+           "micro-batches per step; 0: the module's stretto.recipe, else 1">,
+  ];
+}
+
+#endif
