@@ -5,6 +5,7 @@
 
 #include "stretto/Runtime/InProcess.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <cinttypes>
@@ -48,6 +49,45 @@ std::string sampleText(const TrainJob &job, const Outcome &outcome) {
   return text;
 }
 
+/// Averages over all steps of the run, without evaluation and saving.
+struct Speed {
+  double tokensPerSecond = 0;
+  double mfu = 0;       ///< dense and full attention
+  double mfuCausal = 0; ///< only what a causal mask keeps
+};
+
+Speed speedOf(const TrainJob &job, const Outcome &outcome) {
+  const program::Recipe &recipe = job.recipe();
+  double perSecond = double(outcome.stepsRun) / outcome.stepSeconds;
+  Speed speed;
+  speed.tokensPerSecond =
+      double(recipe.global_batch() * recipe.sequence()) * perSecond;
+  speed.mfu = recipe.model_flops_per_step() * perSecond / job.peakFlops;
+  speed.mfuCausal =
+      recipe.model_flops_per_step_causal() * perSecond / job.peakFlops;
+  return speed;
+}
+
+/// What people want to know at the end, for stderr.
+std::string closingLines(const TrainJob &job, const Outcome &outcome) {
+  std::string text;
+  if (outcome.stepsRun > 0) {
+    Speed speed = speedOf(job, outcome);
+    text =
+        fmt::format("{} steps in {:.1f} s: {:.0f} tokens/s", outcome.stepsRun,
+                    outcome.last.seconds, speed.tokensPerSecond);
+    if (job.peakFlops > 0)
+      text += fmt::format(
+          ", MFU {:.1f} % ({:.1f} % causal) of {} x {:.1f} GFLOP/s {}",
+          100 * speed.mfu, 100 * speed.mfuCausal, job.peakCores,
+          job.peakFlops * 1e-9 / double(job.peakCores),
+          job.options.peakGflops > 0 ? "stated" : "measured");
+  }
+  if (!outcome.checkpoint.empty())
+    text += (text.empty() ? "saved " : "\nsaved ") + outcome.checkpoint;
+  return text;
+}
+
 nlohmann::ordered_json summary(const TrainJob &job, const Outcome &outcome) {
   char hash[17];
   std::snprintf(hash, sizeof(hash), "%016" PRIx64, job.program->hash());
@@ -61,14 +101,12 @@ nlohmann::ordered_json summary(const TrainJob &job, const Outcome &outcome) {
       {"grad_norm", outcome.last.gradNorm},
       {"seconds", outcome.last.seconds},
   };
-  if (outcome.last.seconds > 0) {
-    double perStep = outcome.last.seconds / double(outcome.stepsRun);
-    double tokens =
-        double(job.recipe().global_batch() * job.recipe().sequence());
-    result["tokens_per_s"] = tokens / perStep;
-    if (job.peakFlops > 0)
-      result["mfu"] =
-          job.recipe().model_flops_per_step() / (perStep * job.peakFlops);
+  Speed speed = speedOf(job, outcome);
+  if (outcome.stepsRun > 0)
+    result["tokens_per_s"] = speed.tokensPerSecond;
+  if (outcome.stepsRun > 0 && job.peakFlops > 0) {
+    result["mfu"] = speed.mfu;
+    result["mfu_causal"] = speed.mfuCausal;
     result["peak_gflops"] = job.peakFlops * 1e-9;
   }
   if (outcome.eval) {
@@ -90,6 +128,8 @@ void print(const TrainJob &job, const Outcome &outcome) {
     if (!text.empty())
       std::fputs((text + "\n").c_str(), to);
   };
+  if (!job.options.quiet)
+    line(closingLines(job, outcome), stderr);
   line(outcome.profile, stderr);
   for (const std::string &mismatch : outcome.mismatches)
     line("warning: " + mismatch, stderr);

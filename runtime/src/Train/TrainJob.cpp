@@ -121,8 +121,8 @@ Status findPeak(TrainJob &job) {
     STRETTO_ASSIGN(perThread, measurePeakFlops());
   }
   int64_t cores = std::max(1u, std::thread::hardware_concurrency());
-  job.peakFlops =
-      perThread * double(std::min(cores, job.program->mesh().numRanks()));
+  job.peakCores = std::min(cores, job.program->mesh().numRanks());
+  job.peakFlops = perThread * double(job.peakCores);
   return Status::ok();
 }
 

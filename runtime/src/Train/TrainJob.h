@@ -37,7 +37,8 @@ struct TrainJob {
   uint64_t seed = 0;
   int64_t lastStep = 0;
   Schedule schedule;
-  double peakFlops = 0; ///< of all ranks together; 0 when not known
+  double peakFlops = 0; ///< of all usable cores together; 0 when not known
+  int64_t peakCores = 0;
 
   const program::Recipe &recipe() const { return *program->table().recipe(); }
   /// False where the run has to stop at a value that is not finite.
@@ -53,6 +54,7 @@ struct Outcome {
   StepMetrics last;
   std::optional<EvalMetrics> eval;
   int64_t stepsRun = 0, stepsSkipped = 0;
+  double stepSeconds = 0; ///< in steps, without evaluation and saving
   std::string checkpoint; ///< the last one saved
   const char *signal = nullptr;
   std::vector<std::string> mismatches; ///< replicas that differ

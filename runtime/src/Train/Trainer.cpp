@@ -105,6 +105,7 @@ Status Trainer::runStep(int64_t step) {
   if (leads()) {
     outcome.last = measure(step, seconds.count());
     ++outcome.stepsRun;
+    outcome.stepSeconds += seconds.count();
     progress.report(outcome.last);
     if (stopping)
       outcome.signal = caughtSignal() ? caughtSignal() : "a signal";

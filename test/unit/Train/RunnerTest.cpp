@@ -98,6 +98,9 @@ TEST_F(Runner, RejectsADamagedArtifact) {
   std::string good = readFile(folder.path("gpt"));
   folder.write("cut", good.substr(0, good.size() - 100));
   EXPECT_EQ(shell(std::string(STRETTO_RUNNER) + " cut --data text"), 3);
+  // Run by itself it must not take itself for the bare runner.
+  EXPECT_EQ(shell("chmod +x cut; ./cut --data text"), 3);
+  EXPECT_NE(output.find("truncated"), std::string::npos) << output;
   good[good.size() - 400] ^= 1;
   folder.write("flipped", good);
   EXPECT_EQ(shell(std::string(STRETTO_RUNNER) + " flipped --data text"), 3)
