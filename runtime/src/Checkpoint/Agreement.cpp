@@ -5,27 +5,30 @@
 
 namespace stretto::runtime {
 
-static Result<std::vector<uint64_t>> gatherWords(World &world, uint64_t mine) {
-  std::vector<uint64_t> all(world.size());
-  STRETTO_TRY(world.everyone().gather(&mine, all.data(), sizeof(mine)));
-  return all;
+static Status gatherWords(World &world, uint64_t mine,
+                          std::vector<uint64_t> &all) {
+  all.resize(world.size());
+  return world.everyone().gather(&mine, all.data(), sizeof(mine));
 }
 
-Result<uint64_t> unionOfBits(World &world, uint64_t mine) {
-  STRETTO_ASSIGN(std::vector<uint64_t> all, gatherWords(world, mine));
+Result<uint64_t> unionOfBits(World &world, uint64_t mine,
+                             std::vector<uint64_t> &scratch) {
+  STRETTO_TRY(gatherWords(world, mine, scratch));
   uint64_t bits = 0;
-  for (uint64_t word : all)
+  for (uint64_t word : scratch)
     bits |= word;
   return bits;
 }
 
 Result<bool> allSucceeded(World &world, const Status &mine) {
-  STRETTO_ASSIGN(uint64_t failed, unionOfBits(world, !mine));
+  std::vector<uint64_t> scratch;
+  STRETTO_ASSIGN(uint64_t failed, unionOfBits(world, !mine, scratch));
   return failed == 0;
 }
 
 Status agree(World &world, const Status &mine) {
-  STRETTO_ASSIGN(std::vector<uint64_t> failed, gatherWords(world, !mine));
+  std::vector<uint64_t> failed;
+  STRETTO_TRY(gatherWords(world, !mine, failed));
   int64_t culprit = std::find(failed.begin(), failed.end(), 1) - failed.begin();
   if (culprit == world.size())
     return Status::ok();

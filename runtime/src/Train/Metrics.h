@@ -41,7 +41,6 @@ public:
   Status write(const EvalMetrics &metrics);
 
 private:
-  Status writeLine(const std::string &line);
   std::string path;
   int descriptor = -1;
 };
@@ -56,6 +55,7 @@ public:
 
 private:
   void clear();
+  bool isDue(const StepMetrics &metrics) const;
   bool quiet, terminal, lineIsOpen = false;
   int64_t lastStep, firstStep = -1;
   double lastSeconds = 0;

@@ -97,9 +97,8 @@ Status Trainer::runStep(int64_t step) {
   enum : uint64_t { NonFinite = 1, Stop = 2 };
   bool finite = std::isfinite(*loss.data<float>()) &&
                 std::isfinite(*gradNorm.data<float>());
-  STRETTO_ASSIGN(uint64_t bits,
-                 unionOfBits(world, (finite ? 0 : NonFinite) |
-                                        (caughtSignal() ? Stop : 0)));
+  uint64_t mine = (finite ? 0 : NonFinite) | (caughtSignal() ? Stop : 0);
+  STRETTO_ASSIGN(uint64_t bits, unionOfBits(world, mine, words));
   stopping = bits & Stop;
   std::chrono::duration<double> seconds = Clock::now() - start;
   if (leads()) {

@@ -57,6 +57,7 @@ private:
   std::optional<size_t> evalFunction;
   Feed trainFeed, evalFeed;
   TensorView loss, gradNorm, evalLoss, evalCount;
+  std::vector<uint64_t> words; ///< scratch of the ranks' agreement
   int64_t batch = 0;
   int64_t skippedInARow = 0;
   bool stopping = false;

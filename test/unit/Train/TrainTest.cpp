@@ -8,7 +8,9 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -18,6 +20,15 @@ using nlohmann::json;
 using stretto::test::readFile;
 using stretto::test::TemporaryFolder;
 using stretto::test::TinyProgram;
+
+static std::atomic<size_t> allocations{0};
+
+// The C library lets a program put its own malloc before the library's.
+extern "C" void *__libc_malloc(size_t bytes);
+extern "C" void *malloc(size_t bytes) {
+  ++allocations;
+  return __libc_malloc(bytes);
+}
 
 namespace {
 
@@ -344,6 +355,21 @@ TEST_F(Train, ReportsMemoryAndBytes) {
   for (const json &entry : bytes)
     calls[entry["group"].get<std::string>()] += entry["calls"].get<int>();
   EXPECT_EQ(calls, (std::map<std::string, int>{{"dp", 4}, {"tp", 4}}));
+}
+
+TEST_F(Train, AStepAllocatesNothing) {
+  options.quiet = false;
+  options.metrics = folder.path("metrics");
+  auto allocationsOf = [&](int64_t steps) {
+    options.steps = steps;
+    size_t before = allocations;
+    mustRun(plan(2, 2, 2), options);
+    return allocations - before;
+  };
+  allocationsOf(2); // what libraries keep from their first use
+  size_t few = allocationsOf(20), many = allocationsOf(220);
+  EXPECT_GT(few, 100u); // the counter counts
+  EXPECT_LT(many, few + 20) << "200 more steps";
 }
 
 TEST_F(Train, TheSameBitsUnderInjectedDelays) {

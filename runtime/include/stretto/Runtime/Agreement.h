@@ -14,8 +14,10 @@
 
 namespace stretto::runtime {
 
-/// The bits that are set in `mine` of any rank.
-Result<uint64_t> unionOfBits(World &world, uint64_t mine);
+/// The bits that are set in `mine` of any rank. Allocates nothing once `scratch`
+/// has the size of the world.
+Result<uint64_t> unionOfBits(World &world, uint64_t mine,
+                             std::vector<uint64_t> &scratch);
 
 /// True on all ranks when `mine` is a success on all.
 Result<bool> allSucceeded(World &world, const Status &mine);
