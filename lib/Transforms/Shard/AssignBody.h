@@ -1,0 +1,61 @@
+//===- AssignBody.h - distributions inside one segment ----------*- C++ -*-===//
+//
+// Private to the room: gives every value of a segment's body its distribution
+// and inserts the reshards.
+//
+//===----------------------------------------------------------------------===//
+#ifndef STRETTO_LIB_TRANSFORMS_SHARD_ASSIGNBODY_H
+#define STRETTO_LIB_TRANSFORMS_SHARD_ASSIGNBODY_H
+
+#include "Padding.h"
+#include "mlir/IR/Builders.h"
+
+namespace stretto::shard {
+
+class BodyAssigner {
+public:
+  BodyAssigner(SegmentOp segment, MeshAttr mesh)
+      : segment(segment), mesh(mesh), builder(segment.getContext()),
+        padding(segment) {}
+
+  /// `arguments`: distribution of every argument, null where the body decides
+  /// (accumulators take that of the raw gradient added to them). `results`: what
+  /// the caller wants, null where the body decides.
+  mlir::LogicalResult run(llvm::ArrayRef<DistAttr> arguments,
+                          llvm::ArrayRef<DistAttr> results);
+
+private:
+  mlir::LogicalResult visit(mlir::Operation *op);
+  mlir::LogicalResult visitYield(YieldOp yield,
+                                 llvm::ArrayRef<DistAttr> results);
+  bool takeFromOther(mlir::Operation *op);
+  bool decompose(mlir::Operation *op, const OpRule &rule);
+  mlir::FailureOr<Placement> place(mlir::Operation *op, const OpRule &rule);
+  void fillFromOperands(mlir::Operation *op, const OpRule &rule,
+                        Placement &placement);
+  llvm::SmallVector<AxisRef> passingPartial(mlir::Operation *op,
+                                            const OpRule &rule,
+                                            const Placement &placement);
+  void settleOperands(mlir::Operation *op, const OpRule &rule,
+                      const Placement &placement,
+                      llvm::ArrayRef<AxisRef> passing);
+  void maskOperands(mlir::Operation *op, const OpRule &rule,
+                    const Placement &placement);
+  void typeResults(mlir::Operation *op, const OpRule &rule,
+                   const Placement &placement,
+                   llvm::ArrayRef<AxisRef> passing);
+  mlir::Value reshard(mlir::Value value, DistAttr target,
+                      const llvm::Twine &cause);
+  mlir::Value maskPad(mlir::Value value, unsigned dim, double neutral);
+  mlir::Value zeroPadding(mlir::Value value);
+
+  SegmentOp segment;
+  MeshAttr mesh;
+  mlir::OpBuilder builder;
+  PaddingState padding;
+  llvm::DenseMap<std::pair<mlir::Value, DistAttr>, mlir::Value> resharded;
+};
+
+} // namespace stretto::shard
+
+#endif // STRETTO_LIB_TRANSFORMS_SHARD_ASSIGNBODY_H

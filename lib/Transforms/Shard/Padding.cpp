@@ -1,0 +1,69 @@
+//===- Padding.cpp - where padding is known to be zero --------------------===//
+
+#include "Padding.h"
+
+using namespace mlir;
+using namespace stretto;
+using namespace stretto::shard;
+
+std::optional<unsigned> shard::dimOfFactor(const DimFactors &dims,
+                                           unsigned factor) {
+  for (auto [dim, factors] : llvm::enumerate(dims))
+    if (factors.size() == 1 && factors[0] == factor)
+      return dim;
+  return std::nullopt;
+}
+
+bool PaddingState::isZero(Value value, unsigned dim) {
+  DistAttr dist = getDist(value);
+  if (!dist || dist.getPaddedExtents()[dim] == 0)
+    return true;
+  auto key = std::make_pair(value, dim);
+  if (auto it = known.find(key); it != known.end())
+    return it->second;
+  bool zero = compute(value, dim);
+  known[key] = zero;
+  return zero;
+}
+
+/// The contract at segment borders; saved activations promise nothing.
+bool PaddingState::ofArgument(BlockArgument argument) {
+  auto role = segment.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
+                                                   attr::role);
+  if (role && llvm::is_contained({"param", "cotangent", "accumulator", "grad",
+                                  "moment", "input"},
+                                 role.getValue()))
+    return true;
+  // Integers and masks come from the host, which pads with zeros.
+  return !isa<FloatType>(
+      cast<RankedTensorType>(argument.getType()).getElementType());
+}
+
+bool PaddingState::compute(Value value, unsigned dim) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return ofArgument(argument);
+  Operation *op = value.getDefiningOp();
+  if (isa<ReshardOp>(op)) {
+    Value source = op->getOperand(0);
+    DistAttr dist = getDist(source);
+    // Padding that the reshard itself adds is zero.
+    return dist.getPaddedExtents()[dim] == 0 || isZero(source, dim);
+  }
+  if (auto mask = dyn_cast<MaskPadOp>(op); mask && mask.getDim() == dim)
+    return mask.getValue().isZero();
+  auto ruled = dyn_cast<ShardingRule>(op);
+  if (!ruled)
+    return false;
+  OpRule rule = ruled.getShardingRule();
+  const auto &factors =
+      rule.results[cast<OpResult>(value).getResultNumber()][dim];
+  if (factors.size() != 1)
+    return false;
+  // Linear in operands that are all zero there: zero there.
+  return llvm::any_of(rule.linearSets, [&](const LinearSet &set) {
+    return llvm::all_of(set.operands, [&](unsigned operand) {
+      auto at = dimOfFactor(rule.operands[operand], factors[0]);
+      return at && isZero(op->getOperand(operand), *at);
+    });
+  });
+}
