@@ -23,5 +23,5 @@ if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
     add_link_options("--ld-path=${LLD_LINKER}")
   endif()
 endif()
-add_compile_options(-Wall -Wextra -Wno-unused-parameter -fdiagnostics-color=never
+add_compile_options(-Wall -Wextra -Wno-unused-parameter -Wno-deprecated-declarations -fdiagnostics-color=never
                     -ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)

@@ -3,11 +3,13 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "stretto/Dialect/Stretto/IR/StrettoDialect.h"
 #include "stretto/Transforms/Apply/Passes.h"
+#include "stretto/Transforms/Shard/Passes.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<stretto::StrettoDialect>();
   stretto::registerApplyPasses();
+  stretto::registerShardPasses();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "Stretto optimizer driver\n", registry));
 }

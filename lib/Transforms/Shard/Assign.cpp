@@ -9,6 +9,8 @@
 #include "Requests.h"
 #include "stretto/Transforms/Shard/Passes.h"
 
+#include "llvm/ADT/StringSet.h"
+
 #include <map>
 
 namespace stretto {
@@ -318,7 +320,7 @@ LogicalResult StepAssigner::run(StepOp step) {
 }
 
 namespace {
-struct AssignPass : impl::AssignPassBase<AssignPass> {
+struct AssignPass : stretto::impl::AssignPassBase<AssignPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     StepAssigner assigner(module);

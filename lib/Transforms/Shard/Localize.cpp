@@ -101,7 +101,7 @@ static void localizeStep(StepOp step) {
 }
 
 namespace {
-struct LocalizePass : impl::LocalizePassBase<LocalizePass> {
+struct LocalizePass : stretto::impl::LocalizePassBase<LocalizePass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     for (SegmentOp segment : module.getOps<SegmentOp>())
@@ -111,7 +111,7 @@ struct LocalizePass : impl::LocalizePassBase<LocalizePass> {
   }
 };
 
-struct VerifyLocalPass : impl::VerifyLocalPassBase<VerifyLocalPass> {
+struct VerifyLocalPass : stretto::impl::VerifyLocalPassBase<VerifyLocalPass> {
   void runOnOperation() override {
     WalkResult result = getOperation().walk([&](Operation *op) {
       if (isa<ReshardOp>(op)) {

@@ -231,7 +231,7 @@ Value ReshardBuilder::build() {
 }
 
 namespace {
-struct PlanReshardsPass : impl::PlanReshardsPassBase<PlanReshardsPass> {
+struct PlanReshardsPass : stretto::impl::PlanReshardsPassBase<PlanReshardsPass> {
   void runOnOperation() override {
     WalkResult result = getOperation().walk([&](ReshardOp op) {
       if (!getDist(op.getX()) || !getDist(op.getResult())) {

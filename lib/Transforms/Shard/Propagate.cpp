@@ -9,6 +9,7 @@
 #include "Requests.h"
 #include "stretto/Dialect/Stretto/Analysis/DimClasses.h"
 #include "stretto/Transforms/Shard/Passes.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace stretto {
 #define GEN_PASS_DEF_PROPAGATEPASS
@@ -196,7 +197,7 @@ void BodyPropagation::describeResults() {
 }
 
 namespace {
-struct PropagatePass : impl::PropagatePassBase<PropagatePass> {
+struct PropagatePass : stretto::impl::PropagatePassBase<PropagatePass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     MeshAttr mesh = meshOf(module);

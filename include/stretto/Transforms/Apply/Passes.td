@@ -27,4 +27,14 @@ def ApplyRecipePass : Pass<"apply-recipe", "::mlir::ModuleOp"> {
   ];
 }
 
+def ApplyPlanPass : Pass<"apply-plan", "::mlir::ModuleOp"> {
+  let summary = "set the mesh and turn shard rules into constraints";
+  let description = [{
+    Sets `stretto.mesh` and gives every layer's arguments and results the
+    constraints that the plan's rules put on their dimensions; layers whose
+    instances differ are specialised. Without `file`: one device.
+  }];
+  let options = [Option<"file", "file", "std::string", "", "plan in YAML">];
+}
+
 #endif
