@@ -45,7 +45,9 @@ function(stretto_unittest name)
   find_package(GTest REQUIRED)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gtest GTest::gtest_main)
-  set_target_properties(${name} PROPERTIES
+  # lit finds GoogleTest binaries by this suffix.
+  string(REGEX REPLACE "Tests?$" "" base ${name})
+  set_target_properties(${name} PROPERTIES OUTPUT_NAME ${base}Tests
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/test/unit")
   set_property(GLOBAL APPEND PROPERTY STRETTO_UNITTESTS ${name})
 endfunction()

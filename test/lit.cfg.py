@@ -6,7 +6,7 @@ import lit.formats
 config.name = "stretto"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["Inputs", "fuzz", "fixtures"]
+config.excludes = ["unit", "Inputs", "fuzz", "fixtures"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = config.stretto_obj
 config.environment["PATH"] = os.pathsep.join(
