@@ -21,7 +21,7 @@ struct alignas(64) Line {
 
 std::vector<Line> randoms(int64_t count) {
   std::mt19937 random(1);
-  std::normal_distribution<float> normal;
+  std::uniform_real_distribution<float> normal(-1, 1);
   std::vector<Line> lines((count + 15) / 16);
   for (Line &line : lines)
     for (float &value : line.values)

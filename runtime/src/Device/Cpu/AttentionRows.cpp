@@ -66,19 +66,32 @@ inline Floats exponential(Floats x) {
   return select(x > highest, splat(__builtin_inff()), result);
 }
 
-inline float sumOf(Floats v) {
-  float sum = 0;
-  for (int64_t i = 0; i < lanes; ++i)
-    sum += v[i];
-  return sum;
+/// The lanes of v, those `distance` apart exchanged.
+template <int distance> inline Floats exchanged(Floats v) {
+  return __builtin_shufflevector(
+      v, v, 0 ^ distance, 1 ^ distance, 2 ^ distance, 3 ^ distance,
+      4 ^ distance, 5 ^ distance, 6 ^ distance, 7 ^ distance, 8 ^ distance,
+      9 ^ distance, 10 ^ distance, 11 ^ distance, 12 ^ distance, 13 ^ distance,
+      14 ^ distance, 15 ^ distance);
 }
+
+inline float sumOf(Floats v) {
+  v += exchanged<8>(v);
+  v += exchanged<4>(v);
+  v += exchanged<2>(v);
+  v += exchanged<1>(v);
+  return v[0];
+}
+
+inline Floats larger(Floats a, Floats b) { return select(a > b, a, b); }
 
 /// The largest lane; lanes that are NaN may be passed over.
 inline float maxOf(Floats v) {
-  float max = v[0];
-  for (int64_t i = 1; i < lanes; ++i)
-    max = v[i] > max ? v[i] : max;
-  return max;
+  v = larger(v, exchanged<8>(v));
+  v = larger(v, exchanged<4>(v));
+  v = larger(v, exchanged<2>(v));
+  v = larger(v, exchanged<1>(v));
+  return v[0];
 }
 
 /// All bits in the lanes of columns before `valid`.
@@ -133,7 +146,7 @@ inline float largest(const float *scores, int64_t valid, float scale) {
   for (int64_t j = 0; j < valid; j += lanes) {
     Floats scaled =
         select(validLanes(j, valid), load(scores + j) * scale, lowest);
-    max = select(scaled > max, scaled, max);
+    max = larger(scaled, max);
   }
   return maxOf(max);
 }
