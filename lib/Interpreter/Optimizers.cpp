@@ -1,0 +1,59 @@
+//===- Optimizers.cpp - evaluation of parameter updates -------------------===//
+
+#include "Models.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace stretto;
+using namespace stretto::interp;
+
+namespace stretto {
+
+static EvalResult eval(AdamWOp op, ArrayRef<Tensor> in, const EvalContext &) {
+  ArrayRef<double> grad = in[1].getFloats(), hyper = in[4].getFloats();
+  if (failed(expectShape(op, in[4], {4}, "hyper")))
+    return failure();
+  Tensor param = in[0], moment1 = in[2], moment2 = in[3];
+  double gscale = in[5].getFloats()[0];
+  if (in[6].getFloats()[0] != 1)
+    return TensorVector{param, moment1, moment2};
+  double beta1 = op.getBeta1().convertToDouble(),
+         beta2 = op.getBeta2().convertToDouble(),
+         eps = op.getEps().convertToDouble(),
+         decay = op.getWeightDecay().convertToDouble();
+  MutableArrayRef<double> p = param.writeFloats(), m = moment1.writeFloats(),
+                          v = moment2.writeFloats();
+  for (size_t i = 0; i < p.size(); ++i) {
+    double g = grad[i] * gscale;
+    m[i] = beta1 * m[i] + (1 - beta1) * g;
+    v[i] = beta2 * v[i] + (1 - beta2) * g * g;
+    p[i] -= hyper[0] * (m[i] / hyper[1] / (std::sqrt(v[i] / hyper[2]) + eps) +
+                        decay * p[i]);
+  }
+  return TensorVector{param, moment1, moment2};
+}
+
+static EvalResult eval(SgdOp op, ArrayRef<Tensor> in, const EvalContext &) {
+  ArrayRef<double> grad = in[1].getFloats(), hyper = in[3].getFloats();
+  if (failed(expectShape(op, in[3], {4}, "hyper")))
+    return failure();
+  Tensor param = in[0], moment = in[2];
+  double gscale = in[4].getFloats()[0];
+  if (in[5].getFloats()[0] != 1)
+    return TensorVector{param, moment};
+  double momentum = op.getMomentum().convertToDouble(),
+         decay = op.getWeightDecay().convertToDouble();
+  MutableArrayRef<double> p = param.writeFloats(), m = moment.writeFloats();
+  for (size_t i = 0; i < p.size(); ++i) {
+    m[i] = momentum * m[i] + grad[i] * gscale + decay * p[i];
+    p[i] -= hyper[0] * m[i];
+  }
+  return TensorVector{param, moment};
+}
+
+} // namespace stretto
+
+void interp::attachOptimizers(MLIRContext *context) {
+  attachEvaluations<AdamWOp, SgdOp>(context);
+}

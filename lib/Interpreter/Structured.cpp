@@ -1,0 +1,247 @@
+//===- Structured.cpp - evaluation of contractions, reductions, shape -----===//
+
+#include "Models.h"
+#include "llvm/ADT/StringMap.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace stretto;
+using namespace stretto::interp;
+
+namespace stretto {
+
+//===----------------------------------------------------------------------===//
+// einsum: both operands are brought to [batch, rows or columns, contracted],
+// multiplied, and the product is brought to the order of the result.
+//===----------------------------------------------------------------------===//
+
+namespace {
+using Labels = SmallVector<StringRef>;
+
+struct Contraction {
+  Labels batch, rows, columns, contracted;
+  llvm::StringMap<int64_t> extents;
+
+  int64_t count(const Labels &labels) const {
+    int64_t product = 1;
+    for (StringRef label : labels)
+      product *= extents.lookup(label);
+    return product;
+  }
+};
+} // namespace
+
+static LogicalResult addExtents(EinsumOp op, const Labels &labels,
+                                const Tensor &tensor, Contraction &result) {
+  for (auto [label, extent] : llvm::zip(labels, tensor.getShape())) {
+    auto [entry, isNew] = result.extents.try_emplace(label, extent);
+    if (!isNew && entry->second != extent)
+      return op.emitOpError("label ") << label << " is both " << entry->second
+                                      << " and " << extent << " here";
+  }
+  return success();
+}
+
+static Contraction classify(const EinsumOp::Labels &labels) {
+  Contraction result;
+  for (StringRef label : labels.lhs) {
+    bool inRhs = llvm::is_contained(labels.rhs, label);
+    bool kept = llvm::is_contained(labels.result, label);
+    (inRhs ? (kept ? result.batch : result.contracted) : result.rows)
+        .push_back(label);
+  }
+  for (StringRef label : labels.rhs)
+    if (!llvm::is_contained(labels.lhs, label))
+      result.columns.push_back(label);
+  return result;
+}
+
+/// `tensor` with its dimensions in the order of the concatenated groups.
+static Tensor arrange(const Tensor &tensor, ArrayRef<StringRef> labels,
+                      std::initializer_list<const Labels *> groups) {
+  SmallVector<int64_t> permutation;
+  for (const Labels *group : groups)
+    for (StringRef label : *group)
+      permutation.push_back(llvm::find(labels, label) - labels.begin());
+  return interp::transpose(tensor, permutation);
+}
+
+/// c[m, n] += a[m, k] * b[k, n], all dense.
+static void multiplyInto(const double *a, const double *b, double *c, int64_t m,
+                         int64_t n, int64_t k) {
+  for (int64_t i = 0; i < m; ++i)
+    for (int64_t l = 0; l < k; ++l) {
+      double factor = a[i * k + l];
+      const double *row = b + l * n;
+      double *out = c + i * n;
+      for (int64_t j = 0; j < n; ++j)
+        out[j] += factor * row[j];
+    }
+}
+
+static EvalResult eval(EinsumOp op, ArrayRef<Tensor> in, const EvalContext &) {
+  if (!in[0].isFloat())
+    return op.emitOpError("needs floating-point operands");
+  EinsumOp::Labels labels = op.getLabels();
+  Contraction plan = classify(labels);
+  if (failed(addExtents(op, labels.lhs, in[0], plan)) ||
+      failed(addExtents(op, labels.rhs, in[1], plan)))
+    return failure();
+  int64_t batch = plan.count(plan.batch), m = plan.count(plan.rows),
+          n = plan.count(plan.columns), k = plan.count(plan.contracted);
+  Tensor a =
+      arrange(in[0], labels.lhs, {&plan.batch, &plan.rows, &plan.contracted});
+  Tensor b = arrange(in[1], labels.rhs,
+                     {&plan.batch, &plan.contracted, &plan.columns});
+  std::vector<double> product(batch * m * n, 0.0);
+  for (int64_t i = 0; i < batch; ++i)
+    multiplyInto(a.getFloats().data() + i * m * k,
+                 b.getFloats().data() + i * k * n, product.data() + i * m * n,
+                 m, n, k);
+  Labels order;
+  SmallVector<int64_t> shape;
+  for (const Labels *group : {&plan.batch, &plan.rows, &plan.columns})
+    for (StringRef label : *group) {
+      order.push_back(label);
+      shape.push_back(plan.extents.lookup(label));
+    }
+  return one(
+      arrange(Tensor::of(shape, std::move(product)), order, {&labels.result}));
+}
+
+//===----------------------------------------------------------------------===//
+// reduce, broadcast, transpose, iota
+//===----------------------------------------------------------------------===//
+
+template <typename T> static T identity(ReduceKind kind) {
+  using Limits = std::numeric_limits<T>;
+  switch (kind) {
+  case ReduceKind::Sum:
+    return 0;
+  case ReduceKind::Prod:
+    return 1;
+  case ReduceKind::Max:
+    return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
+  case ReduceKind::Min:
+    return Limits::has_infinity ? Limits::infinity() : Limits::max();
+  }
+  return 0;
+}
+
+template <typename T>
+static Tensor reduce(const Tensor &x, ArrayRef<int64_t> dims, ReduceKind kind) {
+  SmallVector<int64_t> shape;
+  for (int64_t d = 0; d < x.getRank(); ++d)
+    if (!llvm::is_contained(dims, d))
+      shape.push_back(x.getShape()[d]);
+  SmallVector<int64_t> kept = rowMajorStrides(shape), strides;
+  for (int64_t d = 0, next = 0; d < x.getRank(); ++d)
+    strides.push_back(llvm::is_contained(dims, d) ? 0 : kept[next++]);
+  std::vector<T> out(numElements(shape), identity<T>(kind));
+  ArrayRef<T> data = x.get<T>();
+  forEachIndex(x.getShape(), [&](ArrayRef<int64_t> index, int64_t i) {
+    int64_t to = 0;
+    for (auto [coordinate, stride] : llvm::zip(index, strides))
+      to += coordinate * stride;
+    out[to] = combine<T>(out[to], data[i], kind);
+  });
+  return Tensor::of(shape, std::move(out));
+}
+
+static EvalResult eval(ReduceOp op, ArrayRef<Tensor> in, const EvalContext &) {
+  return one(in[0].isFloat()
+                 ? reduce<double>(in[0], op.getDims(), op.getKind())
+                 : reduce<int64_t>(in[0], op.getDims(), op.getKind()));
+}
+
+static EvalResult eval(BroadcastOp op, ArrayRef<Tensor> in,
+                       const EvalContext &) {
+  RankedTensorType type = op.getResult().getType();
+  SmallVector<int64_t> shape(type.getShape());
+  SmallVector<int64_t> strides(shape.size(), 0);
+  SmallVector<int64_t> own = rowMajorStrides(in[0].getShape());
+  for (auto [from, to] : llvm::enumerate(op.getDims())) {
+    strides[to] = own[from];
+    shape[to] = in[0].getShape()[from];
+  }
+  if (llvm::any_of(shape, ShapedType::isDynamic))
+    return op.emitOpError("repeats along a dimension of unknown extent");
+  return one(gatherStrided(in[0], shape, strides));
+}
+
+static EvalResult eval(TransposeOp op, ArrayRef<Tensor> in,
+                       const EvalContext &) {
+  return one(interp::transpose(in[0], op.getPermutation()));
+}
+
+static EvalResult eval(IotaOp op, ArrayRef<Tensor> in,
+                       const EvalContext &context) {
+  FailureOr<int64_t> offset = context.offset(op, op.getOffsetAttr());
+  if (failed(offset))
+    return failure();
+  int64_t dim = op.getDim();
+  Tensor result = Tensor::ints(in[0].getShape());
+  MutableArrayRef<int64_t> out = result.writeInts();
+  forEachIndex(in[0].getShape(), [&](ArrayRef<int64_t> index, int64_t i) {
+    out[i] = *offset + index[dim];
+  });
+  return one(result);
+}
+
+//===----------------------------------------------------------------------===//
+// embedding and its adjoint
+//===----------------------------------------------------------------------===//
+
+static EvalResult eval(EmbeddingOp op, ArrayRef<Tensor> in,
+                       const EvalContext &context) {
+  FailureOr<int64_t> offset = context.offset(op, op.getOffsetAttr());
+  if (failed(offset))
+    return failure();
+  ArrayRef<int64_t> features = in[0].getShape().drop_front();
+  int64_t rows = in[0].getShape()[0], width = numElements(features);
+  SmallVector<int64_t> shape(in[1].getShape());
+  llvm::append_range(shape, features);
+  Tensor result = Tensor::floats(shape);
+  MutableArrayRef<double> out = result.writeFloats();
+  for (auto [i, id] : llvm::enumerate(in[1].getInts())) {
+    int64_t row = id - *offset;
+    if (row >= 0 && row < rows)
+      llvm::copy(in[0].getFloats().slice(row * width, width),
+                 out.begin() + i * width);
+  }
+  return one(result);
+}
+
+static EvalResult eval(EmbeddingGradOp op, ArrayRef<Tensor> in,
+                       const EvalContext &context) {
+  FailureOr<int64_t> offset = context.offset(op, op.getOffsetAttr());
+  if (failed(offset))
+    return failure();
+  RankedTensorType type = op.getResult().getType();
+  if (!type.hasStaticShape())
+    return op.emitOpError("has no static shape here");
+  SmallVector<int64_t> expected(in[0].getShape());
+  llvm::append_range(expected, type.getShape().drop_front());
+  if (failed(expectShape(op, in[1], expected, "dy")))
+    return failure();
+  int64_t rows = type.getShape()[0],
+          width = numElements(type.getShape().drop_front());
+  Tensor result = Tensor::floats(type.getShape());
+  MutableArrayRef<double> out = result.writeFloats();
+  ArrayRef<double> dy = in[1].getFloats();
+  for (auto [i, id] : llvm::enumerate(in[0].getInts())) {
+    int64_t row = id - *offset;
+    if (row >= 0 && row < rows)
+      for (int64_t f = 0; f < width; ++f)
+        out[row * width + f] += dy[i * width + f];
+  }
+  return one(result);
+}
+
+} // namespace stretto
+
+void interp::attachStructured(MLIRContext *context) {
+  attachEvaluations<EinsumOp, ReduceOp, BroadcastOp, TransposeOp, IotaOp,
+                    EmbeddingOp, EmbeddingGradOp>(context);
+}
