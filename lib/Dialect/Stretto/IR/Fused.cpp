@@ -143,10 +143,12 @@ INFER(AttentionOp) {
 
 LogicalResult AttentionOp::verify() {
   ArrayRef<int64_t> q = shape(getQ()), k = shape(getK()), v = shape(getV());
-  if (k.size() != 4 || !compatible(k, v) || !compatible(q.take_front(1), k.take_front(1)) ||
+  if (q.size() != 4 || k.size() != 4 || !compatible(k, v) || !compatible(q.take_front(1), k.take_front(1)) ||
       !compatible(q.take_back(1), k.take_back(1)))
     return emitOpError("expected k and v [batch, kv_len, kv_heads, head_dim] "
                        "with the batch and head_dim of q");
+  if (q[2] < 1 || k[2] < 1)
+    return emitOpError("needs static, positive numbers of heads");
   if (q[2] % k[2] != 0)
     return emitOpError() << q[2] << " heads do not group over " << k[2]
                          << " kv heads";
@@ -228,7 +230,8 @@ INFER(CrossEntropyOp) {
 }
 
 LogicalResult CrossEntropyOp::verify() {
-  if (!compatible(shape(getLabels()), shape(getLogits()).drop_back()) ||
+  if (shape(getLogits()).empty() ||
+      !compatible(shape(getLabels()), shape(getLogits()).drop_back()) ||
       !tensor(getLabels()).getElementType().isInteger(32))
     return emitOpError("expected i32 labels shaped like the logits without "
                        "their last dimension");

@@ -314,7 +314,8 @@ LogicalResult LayerOp::verify() {
       return emitOpError("parameter '")
              << name.getValue() << "' needs a static shape";
   }
-  auto yield = dyn_cast<YieldOp>(getBody().front().getTerminator());
+  Block &block = getBody().front();
+  auto yield = block.empty() ? YieldOp() : dyn_cast<YieldOp>(block.back());
   if (!yield)
     return emitOpError("must end with stretto.yield");
   if (TypeRange(yield.getOperands()) != TypeRange(getResultTypes()))

@@ -91,6 +91,10 @@ LogicalResult EinsumOp::inferReturnTypes(MLIRContext *,
 }
 
 LogicalResult EinsumOp::verify() {
+  // Runs before the inferred types are checked, hence on any spec.
+  if (failed(parseSpec(getSpec())))
+    return emitOpError("malformed spec \"")
+           << getSpec() << "\"; expected a form like \"b s e, e f -> b s f\"";
   Labels labels = getLabels();
   auto repeated = [](ArrayRef<StringRef> names) {
     llvm::StringSet<> seen;
@@ -329,7 +333,7 @@ void EmbeddingOp::localizeAttributes(ArrayRef<DistAttr> operands,
 LogicalResult EmbeddingGradOp::verify() {
   ArrayRef<int64_t> ids = shape(getIds()), dy = shape(getDy()),
                     result = shape(getResult());
-  if (dy.size() != ids.size() + result.size() - 1 ||
+  if (result.empty() || dy.size() != ids.size() + result.size() - 1 ||
       !compatible(dy.take_front(ids.size()), ids) ||
       !compatible(dy.drop_front(ids.size()), result.drop_front()))
     return emitOpError("expected dy [ids..., features...] and a result [rows, "
