@@ -1,6 +1,7 @@
 //===- stretto-opt.cpp - run passes on stage IR ---------------------------===//
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "stretto/Dialect/Program/IR/ProgramDialect.h"
 #include "stretto/Dialect/Stretto/IR/StrettoDialect.h"
 #include "stretto/Transforms/Apply/Passes.h"
 #include "stretto/Transforms/Shard/Passes.h"
@@ -8,6 +9,7 @@
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<stretto::StrettoDialect>();
+  registry.insert<stretto::exec::ProgramDialect>();
   stretto::registerApplyPasses();
   stretto::registerShardPasses();
   return mlir::asMainReturnCode(

@@ -1,0 +1,256 @@
+//===- EmitSegment.cpp - from tensor operations to commands ---------------===//
+
+#include "EmitSegment.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace stretto;
+using exec::Access;
+
+namespace {
+
+class Emitter {
+public:
+  Emitter(OpBuilder &builder, SegmentOp segment, const SegmentPlan &plan)
+      : builder(builder), segment(segment), plan(plan),
+        accesses(plan.placement().numArguments, std::nullopt) {}
+
+  FailureOr<exec::SegmentOp> emit() {
+    OpBuilder::InsertionGuard guard(builder);
+    auto target = exec::SegmentOp::create(
+        builder, segment.getLoc(), segment.getSymName(),
+        builder.getArrayAttr({}), int64_t(plan.scratchBytes()), StringAttr());
+    builder.createBlock(&target.getBody());
+    for (Operation &op : segment.getBody().front()) {
+      for (BufferCopy copy : plan.copiesBefore(&op))
+        emit(op.getLoc(), copy);
+      if (!isa<YieldOp>(op) && failed(emitCommand(&op)))
+        return failure();
+    }
+    target.setArgumentsAttr(arguments());
+    return target;
+  }
+
+private:
+  //===--------------------------------------------------------------------===//
+  // Operands
+  //===--------------------------------------------------------------------===//
+
+  Attribute use(const Buffer &buffer, Access access) {
+    if (buffer.argument) {
+      std::optional<Access> &sum = accesses[*buffer.argument];
+      sum = sum ? exec::both(*sum, access) : access;
+    }
+    return exec::OperandAttr::get(builder.getContext(), access,
+                                  !buffer.argument, buffer.argument.value_or(0),
+                                  buffer.argument ? 0 : buffer.offset,
+                                  buffer.bytes);
+  }
+  Attribute read(Value value) { return use(plan.bufferOf(value), Access::Read); }
+  Attribute write(Value value) {
+    return use(plan.bufferOf(value), Access::Write);
+  }
+  ArrayAttr list(ArrayRef<Attribute> uses) { return builder.getArrayAttr(uses); }
+
+  //===--------------------------------------------------------------------===//
+  // Commands
+  //===--------------------------------------------------------------------===//
+
+  void emit(Location loc, BufferCopy copy) {
+    exec::CopyOp::create(builder, loc,
+                         list({use(plan.buffer(copy.from), Access::Read),
+                               use(plan.buffer(copy.to), Access::Write)}));
+  }
+
+  LogicalResult emitCommand(Operation *op) {
+    return TypeSwitch<Operation *, LogicalResult>(op)
+        .Case<LaunchOp, GemmOp, AttentionOp, AttentionGradOp, AllReduceOp,
+              AllGatherOp, ReduceScatterOp, AllToAllOp>(
+            [&](auto op) { return emit(op); })
+        .Default([&](Operation *op) {
+          return op->emitOpError("is no command; the pass fuse leaves launches, "
+                                 "gemm, attention and collectives");
+        });
+  }
+
+  LogicalResult emit(LaunchOp op) {
+    SmallVector<Attribute> uses;
+    for (auto [index, operand] : llvm::enumerate(op.getOperands())) {
+      const auto *alias = llvm::find(op.getAliases(), int64_t(index));
+      if (alias == op.getAliases().end())
+        uses.push_back(read(operand));
+      else
+        uses.push_back(
+            use(plan.bufferOf(
+                    op.getResult(alias - op.getAliases().begin())),
+                Access::ReadWrite));
+    }
+    for (auto [result, alias] : llvm::zip(op.getResults(), op.getAliases()))
+      if (alias < 0)
+        uses.push_back(write(result));
+    exec::LaunchOp::create(builder, op.getLoc(), op.getCalleeAttr(), list(uses),
+                           op.getScalars());
+    return success();
+  }
+
+  LogicalResult emit(GemmOp op) {
+    bool accumulate = bool(op.getAcc());
+    Attribute c = use(plan.bufferOf(op.getResult()),
+                      accumulate ? Access::ReadWrite : Access::Write);
+    exec::GemmOp::create(
+        builder, op.getLoc(), list({read(op.getA()), read(op.getB()), c}),
+        elementType(op.getResult()), op.getM(), op.getN(), op.getK(),
+        op.getAStrides(), op.getBStrides(), op.getCStrides(), op.getBatch(),
+        op.getABatch(), op.getBBatch(), op.getCBatch(), accumulate);
+    return success();
+  }
+
+  template <typename OpT>
+  void emitAttention(OpT op, SmallVector<Attribute> uses, bool backward) {
+    uses.push_back(use(*plan.workspaceOf(op), Access::Write));
+    auto q = cast<RankedTensorType>(op.getQ().getType());
+    auto k = cast<RankedTensorType>(op.getK().getType());
+    int64_t sizes[] = {q.getDimSize(0), q.getDimSize(1), k.getDimSize(1),
+                       q.getDimSize(2), k.getDimSize(2), q.getDimSize(3)};
+    exec::AttentionOp::create(
+        builder, op.getLoc(), list(uses), q.getElementType(), backward, sizes,
+        op.getCausal(), op.getScaleAttr(), op.getPAttr(), op.getOpIdAttr(),
+        builder.getI64IntegerAttr(op.getHeadsGlobal().value_or(q.getDimSize(2))),
+        op.getHeadOffsetAttr(), op.getBatchOffsetAttr(),
+        builder.getI64IntegerAttr(0));
+  }
+  LogicalResult emit(AttentionOp op) {
+    emitAttention(op,
+                  {read(op.getQ()), read(op.getK()), read(op.getV()),
+                   write(op.getOut()), write(op.getLse())},
+                  false);
+    return success();
+  }
+  LogicalResult emit(AttentionGradOp op) {
+    emitAttention(op,
+                  {read(op.getQ()), read(op.getK()), read(op.getV()),
+                   read(op.getOut()), read(op.getLse()), read(op.getDout()),
+                   write(op.getDq()), write(op.getDk()), write(op.getDv())},
+                  true);
+    return success();
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Collectives: sizes in elements as the schema's Collective says
+  //===--------------------------------------------------------------------===//
+
+  struct Sizes {
+    int64_t outer = 1, middle = 1, inner = 1;
+  };
+
+  static int64_t product(RankedTensorType type, int64_t from, int64_t to) {
+    int64_t result = 1;
+    for (int64_t dim = from; dim < to; ++dim)
+      result *= type.getDimSize(dim);
+    return result;
+  }
+  /// Dimensions before `dim`, and the rest.
+  static Sizes splitAt(RankedTensorType type, int64_t dim) {
+    return {product(type, 0, dim), 1, product(type, dim, type.getRank())};
+  }
+
+  template <typename OpT>
+  LogicalResult emitCollective(OpT op, exec::CollectiveKind kind, Sizes sizes,
+                               ReduceKind reduce = ReduceKind::Sum) {
+    exec::CollectiveOp::create(
+        builder, op.getLoc(), kind, reduce, elementType(op.getResult()),
+        op.getGroup(), list({read(op.getX()), write(op.getResult())}),
+        sizes.outer, sizes.middle, sizes.inner, op.getCauseAttr());
+    return success();
+  }
+  LogicalResult emit(AllReduceOp op) {
+    return emitCollective(op, exec::CollectiveKind::AllReduce,
+                          splitAt(typeOf(op.getX()), 0), op.getKind());
+  }
+  LogicalResult emit(AllGatherOp op) {
+    return emitCollective(op, exec::CollectiveKind::AllGather,
+                          splitAt(typeOf(op.getX()), op.getDim()));
+  }
+  LogicalResult emit(ReduceScatterOp op) {
+    return emitCollective(op, exec::CollectiveKind::ReduceScatter,
+                          splitAt(typeOf(op.getResult()), op.getDim()),
+                          op.getKind());
+  }
+  /// Splitting a dimension and concatenating on a more minor one is what the
+  /// command does; the other order is, when nothing but the split dimension is
+  /// major to the blocks.
+  LogicalResult emit(AllToAllOp op) {
+    RankedTensorType type = typeOf(op.getX());
+    int64_t split = op.getSplitDim(), concat = op.getConcatDim();
+    int64_t members = op.getGroup().getNumMembers();
+    Sizes sizes;
+    if (split <= concat) {
+      sizes.outer = product(type, 0, split);
+      sizes.middle = product(type, split, concat) / members;
+      sizes.inner = product(type, concat, type.getRank());
+      if (split == concat)
+        sizes = {sizes.outer, 1, sizes.inner / members};
+      return emitCollective(op, exec::CollectiveKind::AllToAll, sizes);
+    }
+    sizes.outer = product(type, 0, concat);
+    if (product(type, concat, split) != 1)
+      return op.emitOpError("splits dimension ")
+             << split << " and concatenates on dimension " << concat
+             << ", which is major to it; transpose before so that the split "
+                "dimension is the major one";
+    sizes.inner = product(type, split, type.getRank()) / members;
+    return emitCollective(op, exec::CollectiveKind::AllToAll, sizes);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Arguments
+  //===--------------------------------------------------------------------===//
+
+  static RankedTensorType typeOf(Value value) {
+    return cast<RankedTensorType>(value.getType());
+  }
+  static Type elementType(Value value) { return typeOf(value).getElementType(); }
+
+  /// The parameter's name or the role, and the number.
+  std::string argumentName(DictionaryAttr attrs, StringRef prefix,
+                           unsigned index) {
+    auto text = [&](StringRef key) {
+      auto attr = attrs ? attrs.getAs<StringAttr>(key) : StringAttr();
+      return attr ? attr.getValue() : StringRef();
+    };
+    StringRef role = text(attr::role), param = text(attr::param);
+    if (!param.empty())
+      return (prefix + (role.empty() ? "param" : role) + "." + param).str();
+    return (prefix + (role.empty() ? "value" : role) + "." + Twine(index)).str();
+  }
+
+  ArrayAttr arguments() {
+    SmallVector<Attribute> arguments(accesses.size());
+    auto set = [&](unsigned index, StringRef name, Type type) {
+      arguments[index] = exec::ArgumentAttr::get(
+          builder.getContext(), builder.getStringAttr(name),
+          exec::tensorBytes(type), accesses[index].value_or(Access::Read));
+    };
+    for (auto [index, type] : llvm::enumerate(segment.getArgumentTypes()))
+      set(index, argumentName(segment.getArgAttrDict(index), "", index), type);
+    for (auto [index, type] : llvm::enumerate(segment.getResultTypes()))
+      if (!plan.placement().updatesOperand[index])
+        set(plan.placement().argument[index],
+            argumentName(segment.getResultAttrDict(index), "new ", index), type);
+    return builder.getArrayAttr(arguments);
+  }
+
+  OpBuilder &builder;
+  SegmentOp segment;
+  const SegmentPlan &plan;
+  llvm::SmallVector<std::optional<Access>> accesses; // per memory argument
+};
+
+} // namespace
+
+FailureOr<exec::SegmentOp> stretto::emitSegment(OpBuilder &builder,
+                                                SegmentOp segment,
+                                                const SegmentPlan &plan) {
+  return Emitter(builder, segment, plan).emit();
+}
