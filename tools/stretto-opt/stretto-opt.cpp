@@ -4,6 +4,7 @@
 #include "stretto/Dialect/Program/IR/ProgramDialect.h"
 #include "stretto/Dialect/Stretto/IR/StrettoDialect.h"
 #include "stretto/Transforms/Apply/Passes.h"
+#include "stretto/Transforms/Memory/Passes.h"
 #include "stretto/Transforms/Shard/Passes.h"
 
 int main(int argc, char **argv) {
@@ -12,6 +13,7 @@ int main(int argc, char **argv) {
   registry.insert<stretto::exec::ProgramDialect>();
   stretto::registerApplyPasses();
   stretto::registerShardPasses();
+  stretto::registerMemoryPasses();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "Stretto optimizer driver\n", registry));
 }

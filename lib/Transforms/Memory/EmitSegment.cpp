@@ -47,11 +47,15 @@ private:
                                   buffer.argument ? 0 : buffer.offset,
                                   buffer.bytes);
   }
-  Attribute read(Value value) { return use(plan.bufferOf(value), Access::Read); }
+  Attribute read(Value value) {
+    return use(plan.bufferOf(value), Access::Read);
+  }
   Attribute write(Value value) {
     return use(plan.bufferOf(value), Access::Write);
   }
-  ArrayAttr list(ArrayRef<Attribute> uses) { return builder.getArrayAttr(uses); }
+  ArrayAttr list(ArrayRef<Attribute> uses) {
+    return builder.getArrayAttr(uses);
+  }
 
   //===--------------------------------------------------------------------===//
   // Commands
@@ -69,8 +73,9 @@ private:
               AllGatherOp, ReduceScatterOp, AllToAllOp>(
             [&](auto op) { return emit(op); })
         .Default([&](Operation *op) {
-          return op->emitOpError("is no command; the pass fuse leaves launches, "
-                                 "gemm, attention and collectives");
+          return op->emitOpError(
+              "is no command; the pass fuse leaves launches, "
+              "gemm, attention and collectives");
         });
   }
 
@@ -82,8 +87,7 @@ private:
         uses.push_back(read(operand));
       else
         uses.push_back(
-            use(plan.bufferOf(
-                    op.getResult(alias - op.getAliases().begin())),
+            use(plan.bufferOf(op.getResult(alias - op.getAliases().begin())),
                 Access::ReadWrite));
     }
     for (auto [result, alias] : llvm::zip(op.getResults(), op.getAliases()))
@@ -115,10 +119,9 @@ private:
                        q.getDimSize(2), k.getDimSize(2), q.getDimSize(3)};
     exec::AttentionOp::create(
         builder, op.getLoc(), list(uses), q.getElementType(), backward, sizes,
-        op.getCausal(), op.getScaleAttr(), op.getPAttr(), op.getOpIdAttr(),
-        builder.getI64IntegerAttr(op.getHeadsGlobal().value_or(q.getDimSize(2))),
-        op.getHeadOffsetAttr(), op.getBatchOffsetAttr(),
-        builder.getI64IntegerAttr(0));
+        op.getCausal(), op.getScale(), op.getP(), op.getOpId(),
+        op.getHeadsGlobal().value_or(q.getDimSize(2)), op.getHeadOffsetAttr(),
+        op.getBatchOffsetAttr());
   }
   LogicalResult emit(AttentionOp op) {
     emitAttention(op,
@@ -210,7 +213,9 @@ private:
   static RankedTensorType typeOf(Value value) {
     return cast<RankedTensorType>(value.getType());
   }
-  static Type elementType(Value value) { return typeOf(value).getElementType(); }
+  static Type elementType(Value value) {
+    return typeOf(value).getElementType();
+  }
 
   /// The parameter's name or the role, and the number.
   std::string argumentName(DictionaryAttr attrs, StringRef prefix,
@@ -222,7 +227,8 @@ private:
     StringRef role = text(attr::role), param = text(attr::param);
     if (!param.empty())
       return (prefix + (role.empty() ? "param" : role) + "." + param).str();
-    return (prefix + (role.empty() ? "value" : role) + "." + Twine(index)).str();
+    return (prefix + (role.empty() ? "value" : role) + "." + Twine(index))
+        .str();
   }
 
   ArrayAttr arguments() {
@@ -237,7 +243,8 @@ private:
     for (auto [index, type] : llvm::enumerate(segment.getResultTypes()))
       if (!plan.placement().updatesOperand[index])
         set(plan.placement().argument[index],
-            argumentName(segment.getResultAttrDict(index), "new ", index), type);
+            argumentName(segment.getResultAttrDict(index), "new ", index),
+            type);
     return builder.getArrayAttr(arguments);
   }
 

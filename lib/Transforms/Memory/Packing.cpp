@@ -54,8 +54,10 @@ Packing stretto::pack(ArrayRef<Lifetime> lifetimes, uint64_t alignment) {
     life.bytes = (life.bytes + alignment - 1) / alignment * alignment;
   SmallVector<unsigned> order(rounded.size());
   std::iota(order.begin(), order.end(), 0);
-  llvm::stable_sort(order, [&](unsigned lhs, unsigned rhs) {
-    return rounded[lhs].bytes > rounded[rhs].bytes;
+  llvm::sort(order, [&](unsigned lhs, unsigned rhs) {
+    if (rounded[lhs].bytes != rounded[rhs].bytes)
+      return rounded[lhs].bytes > rounded[rhs].bytes;
+    return lhs < rhs;
   });
 
   Packing packing;
@@ -68,10 +70,10 @@ Packing stretto::pack(ArrayRef<Lifetime> lifetimes, uint64_t alignment) {
     uint64_t offset = bestGap(placed, rounded[index]);
     packing.offsets[index] = offset;
     packing.bytes = std::max(packing.bytes, offset + rounded[index].bytes);
-    auto after = llvm::upper_bound(placed, offset,
-                                   [](uint64_t at, const Placed &other) {
-                                     return at < other.offset;
-                                   });
+    auto after =
+        llvm::upper_bound(placed, offset, [](uint64_t at, const Placed &other) {
+          return at < other.offset;
+        });
     placed.insert(after, {offset, rounded[index]});
   }
   return packing;

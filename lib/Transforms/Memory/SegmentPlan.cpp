@@ -30,8 +30,8 @@ static BlockArgument rootArgument(Value value) {
 /// The accumulator that the reduced gradient `value` may take, or -1.
 static int consumedAccumulator(SegmentOp segment, Value value) {
   BlockArgument root = rootArgument(value);
-  if (!root || exec::tensorBytes(root.getType()) !=
-                   exec::tensorBytes(value.getType()))
+  if (!root ||
+      exec::tensorBytes(root.getType()) != exec::tensorBytes(value.getType()))
     return -1;
   auto role =
       segment.getArgAttrOfType<StringAttr>(root.getArgNumber(), attr::role);
@@ -175,8 +175,7 @@ private:
       }
       unsigned buffer = newBuffer(result, time);
       if (tied >= 0)
-        plan.copies[&op].push_back(
-            {plan.byValue[op.getOperand(tied)], buffer});
+        plan.copies[&op].push_back({plan.byValue[op.getOperand(tied)], buffer});
     }
     if (uint64_t bytes = workspaceBytes(&op)) {
       plan.workspaces[&op] = plan.buffers.size();
@@ -259,8 +258,8 @@ private:
   void packScratch() {
     SmallVector<Lifetime> lifetimes;
     for (const Buffer &buffer : plan.buffers)
-      lifetimes.push_back({buffer.first, buffer.last,
-                           buffer.argument ? 0 : buffer.bytes});
+      lifetimes.push_back(
+          {buffer.first, buffer.last, buffer.argument ? 0 : buffer.bytes});
     Packing packing = pack(lifetimes, exec::bufferAlignment);
     for (auto [buffer, offset] : llvm::zip(plan.buffers, packing.offsets))
       buffer.offset = offset;

@@ -72,8 +72,8 @@ private:
     call.operands = use(invoke.getOperands(), out.calls.size());
     call.microbatch = microbatch;
     for (OpResult result : invoke.getOperation()->getResults())
-      call.results.push_back(numbers[result] =
-                                 add(StepValue::Kind::Result, result.getType()));
+      call.results.push_back(
+          numbers[result] = add(StepValue::Kind::Result, result.getType()));
     out.calls.push_back(std::move(call));
   }
 

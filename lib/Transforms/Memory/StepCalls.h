@@ -15,9 +15,9 @@ struct StepValue {
   enum class Kind { Argument, InputSlice, Zeros, Result };
   Kind kind = Kind::Result;
   mlir::RankedTensorType type;
-  unsigned argument = 0;    ///< of the step: Argument, InputSlice
-  int64_t slice = 0;        ///< micro-batch: InputSlice
-  int64_t lastUse = -1;     ///< index of a call; the end = number of calls
+  unsigned argument = 0; ///< of the step: Argument, InputSlice
+  int64_t slice = 0;     ///< micro-batch: InputSlice
+  int64_t lastUse = -1;  ///< index of a call; the end = number of calls
 };
 
 struct StepCall {
@@ -33,8 +33,7 @@ struct StepCalls {
   llvm::SmallVector<unsigned> yields; ///< values, per result of the step
 
   /// Diagnoses what is no invoke, microbatches loop or zeros.
-  static mlir::FailureOr<StepCalls> of(StepOp step,
-                                       mlir::SymbolTable &symbols);
+  static mlir::FailureOr<StepCalls> of(StepOp step, mlir::SymbolTable &symbols);
 };
 
 } // namespace stretto

@@ -6,7 +6,6 @@
 
 using namespace mlir;
 using namespace stretto;
-using exec::Region;
 
 //===----------------------------------------------------------------------===//
 // PersistentMemory
@@ -16,9 +15,10 @@ exec::SlotAttr PersistentMemory::slot(MLIRContext *context, StringRef binding,
                                       uint64_t bytes) {
   exec::SlotAttr &slot = slots[binding];
   if (!slot) {
-    Region region = binding.starts_with("param:") ? Region::Parameters
-                    : binding.starts_with("moment") ? Region::Optimizer
-                                                    : Region::State;
+    exec::Region region =
+        binding.starts_with("param:")   ? exec::Region::Parameters
+        : binding.starts_with("moment") ? exec::Region::Optimizer
+                                        : exec::Region::State;
     uint64_t &next = used[unsigned(region)];
     slot = exec::SlotAttr::get(context, region, next, bytes);
     next = exec::alignUp(next + bytes);
@@ -81,7 +81,7 @@ private:
 
   int64_t now() const { return plan.planned.size(); }
 
-  unsigned newStorage(Region region, uint64_t bytes) {
+  unsigned newStorage(exec::Region region, uint64_t bytes) {
     Storage storage;
     storage.region = region;
     storage.bytes = bytes;
@@ -99,8 +99,8 @@ private:
     auto type = cast<RankedTensorType>(step.getArgumentTypes()[index]);
     SmallVector<unsigned> &slots = plan.arguments.emplace_back();
     if (isPersistent(binding)) {
-      exec::SlotAttr slot = persistent.slot(step.getContext(), binding,
-                                            exec::tensorBytes(type));
+      exec::SlotAttr slot =
+          persistent.slot(step.getContext(), binding, exec::tensorBytes(type));
       unsigned storage = newStorage(slot.getRegion(), slot.getBytes());
       plan.storages[storage].offset = slot.getOffset();
       plan.storages[storage].fixed = true;
@@ -109,7 +109,8 @@ private:
       return success();
     }
     if (binding == "hyper") {
-      slots.push_back(newStorage(Region::Inputs, exec::tensorBytes(type)));
+      slots.push_back(
+          newStorage(exec::Region::Inputs, exec::tensorBytes(type)));
       return success();
     }
     if (!binding.starts_with("input:") || type.getRank() < 1)
@@ -120,7 +121,7 @@ private:
     int64_t count = type.getDimSize(0);
     for (int64_t k = 0; k < count; ++k)
       slots.push_back(
-          newStorage(Region::Inputs, exec::tensorBytes(type) / count));
+          newStorage(exec::Region::Inputs, exec::tensorBytes(type) / count));
     return success();
   }
 
@@ -136,7 +137,7 @@ private:
     switch (about.kind) {
     case StepValue::Kind::Zeros: {
       unsigned index =
-          newStorage(Region::Gradients, exec::tensorBytes(about.type));
+          newStorage(exec::Region::Gradients, exec::tensorBytes(about.type));
       zeros.push_back(index);
       return storageOf[value] = index;
     }
@@ -157,7 +158,7 @@ private:
         llvm::count(call.operands, value) > 1)
       return false;
     const Storage &where = plan.storages[storage(value)];
-    if (where.region == Region::Inputs)
+    if (where.region == exec::Region::Inputs)
       return false;
     return !where.fixed || isReturned(storage(value));
   }
@@ -165,15 +166,14 @@ private:
   /// Whether the step's result of the same name replaces this parameter.
   bool isReturned(unsigned storage) {
     for (unsigned i = 0; i < calls.yields.size(); ++i) {
-      auto found =
-          persistentStorage.find(bindingOf(step.getResultAttrDict(i)));
+      auto found = persistentStorage.find(bindingOf(step.getResultAttrDict(i)));
       if (found != persistentStorage.end() && found->second == storage)
         return true;
     }
     return false;
   }
 
-  unsigned copied(unsigned from, Region region) {
+  unsigned copied(unsigned from, exec::Region region) {
     unsigned to = newStorage(region, plan.storages[from].bytes);
     add({nullptr, {from, to}});
     return to;
@@ -185,11 +185,11 @@ private:
     plan.planned.push_back(std::move(call));
   }
 
-  static Region regionFor(SegmentOp segment, unsigned result) {
+  static exec::Region regionFor(SegmentOp segment, unsigned result) {
     auto role = segment.getResultAttrOfType<StringAttr>(result, attr::role);
     return role && (role == "accumulator" || role == "grad")
-               ? Region::Gradients
-               : Region::Activations;
+               ? exec::Region::Gradients
+               : exec::Region::Activations;
   }
 
   void visit(const StepCall &call) {
@@ -204,8 +204,8 @@ private:
       unsigned argument = placement.argument[i];
       if (placement.updatesOperand[i] &&
           !mayOverwrite(call, call.operands[argument]))
-        planned.storages[argument] = copied(planned.storages[argument],
-                                            regionFor(call.segment, i));
+        planned.storages[argument] =
+            copied(planned.storages[argument], regionFor(call.segment, i));
     }
     for (auto [i, result] : llvm::enumerate(call.results)) {
       unsigned &place = planned.storages[placement.argument[i]];
@@ -232,12 +232,13 @@ private:
         add({nullptr, {where, found->second}});
       where = found->second;
     } else {
-      Region region = binding.starts_with("grad:") ? Region::Gradients
-                                                   : Region::Outputs;
+      exec::Region region = binding.starts_with("grad:")
+                                ? exec::Region::Gradients
+                                : exec::Region::Outputs;
       if (plan.storages[where].fixed ||
-          plan.storages[where].region == Region::Inputs)
+          plan.storages[where].region == exec::Region::Inputs)
         where = copied(where, region);
-      else if (plan.storages[where].region == Region::Activations)
+      else if (plan.storages[where].region == exec::Region::Activations)
         plan.storages[where].region = region;
       kept.push_back(where);
     }
@@ -252,13 +253,13 @@ private:
     for (unsigned storage : kept)
       plan.storages[storage].last = now();
     uint64_t zeroBytes = layOutZeros();
-    for (Region region : {Region::Inputs, Region::Outputs})
+    for (exec::Region region : {exec::Region::Inputs, exec::Region::Outputs})
       layOutSequence(region);
-    layOutLifetimes(Region::Gradients, zeroBytes);
-    layOutLifetimes(Region::Activations, 0);
+    layOutLifetimes(exec::Region::Gradients, zeroBytes);
+    layOutLifetimes(exec::Region::Activations, 0);
   }
 
-  RegionUse &use(Region region) { return plan.uses[unsigned(region)]; }
+  RegionUse &use(exec::Region region) { return plan.uses[unsigned(region)]; }
 
   /// Zeros lie side by side, so that one fill makes them all.
   uint64_t layOutZeros() {
@@ -271,7 +272,7 @@ private:
     if (bytes == 0)
       return 0;
     Storage all;
-    all.region = Region::Gradients;
+    all.region = exec::Region::Gradients;
     all.bytes = bytes;
     all.fixed = true;
     plan.storages.push_back(all);
@@ -279,7 +280,7 @@ private:
     return bytes;
   }
 
-  void layOutSequence(Region region) {
+  void layOutSequence(exec::Region region) {
     uint64_t bytes = 0;
     for (Storage &storage : plan.storages) {
       if (storage.region != region || storage.fixed)
@@ -290,7 +291,7 @@ private:
     use(region) = {bytes, bytes};
   }
 
-  void layOutLifetimes(Region region, uint64_t base) {
+  void layOutLifetimes(exec::Region region, uint64_t base) {
     SmallVector<Lifetime> lifetimes;
     SmallVector<Storage *> packed;
     for (Storage &storage : plan.storages)

@@ -32,8 +32,8 @@ struct Packing {
 };
 
 /// Largest first, each at the lowest gap that fits it best among those of its
-/// contemporaries (Sekiyama et al., arXiv 1804.10001). O(n^2). Sizes are rounded
-/// up to `alignment`.
+/// contemporaries (Sekiyama et al., arXiv 1804.10001). O(n^2). Sizes are
+/// rounded up to `alignment`.
 Packing pack(llvm::ArrayRef<Lifetime> lifetimes, uint64_t alignment);
 
 } // namespace stretto

@@ -35,7 +35,8 @@ static ParseResult parseAccess(AsmParser &parser, Access &access) {
     return failure();
   std::optional<Access> parsed = symbolizeAccess(keyword);
   if (!parsed)
-    return parser.emitError(loc, "expected r, w or rw, got '") << keyword << "'";
+    return parser.emitError(loc, "expected r, w or rw, got '")
+           << keyword << "'";
   access = *parsed;
   return success();
 }

@@ -40,14 +40,14 @@ template <typename Parse>
 static ParseResult parseList(OpAsmParser &parser, ArrayAttr &list,
                              Parse parseElement) {
   SmallVector<Attribute> elements;
-  if (parser.parseCommaSeparatedList(
-          AsmParser::Delimiter::Paren, [&]() -> ParseResult {
-            auto element = parseElement(parser);
-            if (failed(element))
-              return failure();
-            elements.push_back(*element);
-            return success();
-          }))
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Paren,
+                                     [&]() -> ParseResult {
+                                       auto element = parseElement(parser);
+                                       if (failed(element))
+                                         return failure();
+                                       elements.push_back(*element);
+                                       return success();
+                                     }))
     return failure();
   list = parser.getBuilder().getArrayAttr(elements);
   return success();
@@ -102,8 +102,7 @@ static LogicalResult verifyOperand(SegmentOp segment, Operation *command,
   if (!operand.getLocal()) {
     if (operand.getIndex() >= segment.getArguments().size())
       return command->emitOpError("there is no argument ")
-             << operand.getIndex() << " of "
-             << segment.getArguments().size();
+             << operand.getIndex() << " of " << segment.getArguments().size();
     ArgumentAttr argument = segment.getArgument(operand.getIndex());
     limit = argument.getBytes();
     if (writes(operand.getAccess()) && !writes(argument.getAccess()))
@@ -146,15 +145,13 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
            << ", which takes " << segment.getArguments().size();
   for (auto [index, slot] : llvm::enumerate(getSlots().getAsRange<SlotAttr>()))
     if (slot.getBytes() < segment.getArgument(index).getBytes())
-      return emitOpError("slot ")
-             << index << " has " << slot.getBytes() << " bytes, @"
-             << getSegment() << " needs "
-             << segment.getArgument(index).getBytes();
+      return emitOpError("slot ") << index << " has " << slot.getBytes()
+                                  << " bytes, @" << getSegment() << " needs "
+                                  << segment.getArgument(index).getBytes();
   uint64_t scratch = getScratch() ? getScratch()->getBytes() : 0;
   if (scratch < uint64_t(segment.getScratch()))
-    return emitOpError("scratch has ")
-           << scratch << " bytes, @" << getSegment() << " needs "
-           << segment.getScratch();
+    return emitOpError("scratch has ") << scratch << " bytes, @" << getSegment()
+                                       << " needs " << segment.getScratch();
   return success();
 }
 

@@ -35,7 +35,7 @@ def Program_SegmentOp : Program_Op<"segment", [
                        I64Attr:$scratch, OptionalAttr<StrAttr>:$sym_visibility);
   let regions = (region AnyRegion:$body);
   let assemblyFormat = [{
-    $sym_name custom<Arguments>($arguments) `scratch` $scratch attr-dict-with-keyword $body
+    $sym_name `` custom<Arguments>($arguments) `scratch` $scratch attr-dict-with-keyword $body
   }];
   let hasRegionVerifier = 1;
   let extraClassDeclaration = [{
@@ -56,7 +56,7 @@ def Program_LaunchOp : Program_Command<"launch", "a compiled kernel"> {
   let description = "`scalars`: as of stretto.launch.";
   let arguments = WithStream<(ins FlatSymbolRefAttr:$kernel, Program_Operands:$uses,
                                   ArrayAttr:$scalars)>.args;
-  let assemblyFormat = "$kernel custom<Operands>($uses) `scalars` $scalars attr-dict";
+  let assemblyFormat = "$kernel `` custom<Operands>($uses) `scalars` $scalars attr-dict";
 }
 
 def Program_GemmOp : Program_Command<"gemm", "C = A B (+ C), a library call"> {
@@ -67,7 +67,7 @@ def Program_GemmOp : Program_Command<"gemm", "C = A B (+ C), a library call"> {
       DenseI64ArrayAttr:$batch, DenseI64ArrayAttr:$a_batch,
       DenseI64ArrayAttr:$b_batch, DenseI64ArrayAttr:$c_batch, UnitAttr:$accumulate)>.args;
   let assemblyFormat = [{
-    $type custom<Operands>($uses) `m` $m `n` $n `k` $k
+    $type `` custom<Operands>($uses) `m` $m `n` $n `k` $k
     `a` $a_strides `b` $b_strides `c` $c_strides
     `batch` $batch `a` $a_batch `b` $b_batch `c` $c_batch (`accumulate` $accumulate^)? attr-dict
   }];
@@ -81,7 +81,7 @@ def Program_AttentionOp : Program_Command<"attention", "softmax attention, or it
       I64Attr:$heads_global, OptionalAttr<Stretto_OffsetAttr>:$head_offset,
       OptionalAttr<Stretto_OffsetAttr>:$batch_offset)>.args;
   let assemblyFormat = [{
-    (`backward` $backward^)? $type custom<Operands>($uses)
+    (`backward` $backward^)? $type `` custom<Operands>($uses)
     `sizes` $sizes (`causal` $causal^)? `scale` $scale `of` $heads_global `heads` attr-dict
   }];
   let extraClassDeclaration = [{
@@ -102,7 +102,7 @@ def Program_CollectiveOp : Program_Command<"collective", "communication of a gro
       TypeAttr:$type, Stretto_GroupAttr:$group, Program_Operands:$uses,
       I64Attr:$outer, I64Attr:$middle, I64Attr:$inner, OptionalAttr<StrAttr>:$cause)>.args;
   let assemblyFormat = [{
-    $kind $reduce $type custom<Operands>($uses) `over` $group
+    `` $kind `` $reduce $type `` custom<Operands>($uses) `over` $group
     `sizes` $outer `x` $middle `x` $inner (`cause` $cause^)? attr-dict
   }];
 }
@@ -110,11 +110,11 @@ def Program_CollectiveOp : Program_Command<"collective", "communication of a gro
 def Program_FillOp : Program_Command<"fill", "repeat a 32-bit pattern"> {
   let arguments = WithStream<(ins Program_Operands:$uses,
                                   DefaultValuedAttr<I64Attr, "0">:$pattern)>.args;
-  let assemblyFormat = "custom<Operands>($uses) attr-dict";
+  let assemblyFormat = "`` custom<Operands>($uses) attr-dict";
 }
 def Program_CopyOp : Program_Command<"copy", "copy bytes: source, destination"> {
   let arguments = WithStream<(ins Program_Operands:$uses)>.args;
-  let assemblyFormat = "custom<Operands>($uses) attr-dict";
+  let assemblyFormat = "`` custom<Operands>($uses) attr-dict";
 }
 def Program_RecordOp : Program_Command<"record", "mark a point of a stream"> {
   let arguments = WithStream<(ins I64Attr:$event)>.args;
@@ -160,7 +160,7 @@ def Program_CallOp : Program_Op<"call", [
                        OptionalAttr<Program_SlotAttr>:$scratch, StrAttr:$instance,
                        DefaultValuedAttr<I64Attr, "0">:$microbatch);
   let assemblyFormat = [{
-    $segment custom<Slots>($slots) (`using` custom<Slot>($scratch)^)?
+    $segment `` custom<Slots>($slots) (`using` custom<Slot>($scratch)^)?
     `instance` $instance (`microbatch` $microbatch^)? attr-dict
   }];
 }
@@ -189,7 +189,7 @@ def Program_RegionOp : Program_Op<"region"> {
     placement needs. The difference is fragmentation.
   }];
   let arguments = (ins Program_RegionAttr:$region, I64Attr:$bytes, OptionalAttr<I64Attr>:$live);
-  let assemblyFormat = "$region $bytes (`live` $live^)? attr-dict";
+  let assemblyFormat = "`` $region $bytes (`live` $live^)? attr-dict";
 }
 
 #endif

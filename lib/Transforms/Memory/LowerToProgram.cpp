@@ -1,0 +1,83 @@
+//===- LowerToProgram.cpp - fused segments and steps to a Program ---------===//
+
+#include "EmitFunction.h"
+#include "EmitSegment.h"
+
+#include "stretto/Transforms/Memory/Passes.h"
+
+using namespace mlir;
+using namespace stretto;
+
+namespace stretto {
+#define GEN_PASS_DEF_LOWERTOPROGRAMPASS
+#include "stretto/Transforms/Memory/Passes.h.inc"
+} // namespace stretto
+
+namespace {
+
+struct LowerToProgram
+    : public stretto::impl::LowerToProgramPassBase<LowerToProgram> {
+  void runOnOperation() override {
+    if (failed(lower(getOperation())))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult lower(ModuleOp module) {
+    SegmentPlans segments;
+    if (failed(planSegments(module, segments)))
+      return failure();
+    PersistentMemory persistent;
+    std::vector<PlannedStep> steps;
+    if (failed(planSteps(module, segments, persistent, steps)))
+      return failure();
+
+    OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+    for (SegmentOp segment : module.getOps<SegmentOp>())
+      if (failed(emitSegment(builder, segment, segments.find(segment)->second)))
+        return failure();
+    FunctionEmitter emitter(builder, segments);
+    emitter.emitRegions(steps, persistent);
+    emitter.emitParameters(steps, persistent);
+    for (const PlannedStep &step : steps)
+      emitter.emitFunction(step);
+    eraseSources(module);
+    return success();
+  }
+
+  LogicalResult planSegments(ModuleOp module, SegmentPlans &segments) {
+    for (SegmentOp segment : module.getOps<SegmentOp>()) {
+      FailureOr<SegmentPlan> plan = SegmentPlan::make(segment);
+      if (failed(plan))
+        return failure();
+      segments.try_emplace(segment, std::move(*plan));
+    }
+    return success();
+  }
+
+  LogicalResult planSteps(ModuleOp module, const SegmentPlans &segments,
+                          PersistentMemory &persistent,
+                          std::vector<PlannedStep> &steps) {
+    SymbolTable symbols(module);
+    for (StepOp step : module.getOps<StepOp>()) {
+      FailureOr<StepCalls> calls = StepCalls::of(step, symbols);
+      if (failed(calls))
+        return failure();
+      auto kept = std::make_unique<StepCalls>(std::move(*calls));
+      FailureOr<StepPlan> plan =
+          StepPlan::make(step, *kept, segments, persistent);
+      if (failed(plan))
+        return failure();
+      steps.push_back({step, std::move(kept), std::move(*plan)});
+    }
+    return success();
+  }
+
+  void eraseSources(ModuleOp module) {
+    for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
+      if (isa<SegmentOp, StepOp>(op))
+        op.erase();
+  }
+};
+
+} // namespace
