@@ -1,0 +1,147 @@
+//===- CommandLine.cpp - options that subcommands share -------------------===//
+
+#include "CommandLine.h"
+#include "llvm/Option/Arg.h"
+#include "llvm/Option/ArgList.h"
+#include "llvm/Option/OptTable.h"
+
+using namespace stretto;
+using namespace stretto::driver;
+
+namespace {
+using namespace llvm::opt; // the generated tables need the names
+
+#define OPTTABLE_STR_TABLE_CODE
+#include "Options.inc"
+#undef OPTTABLE_STR_TABLE_CODE
+
+#define OPTTABLE_PREFIXES_TABLE_CODE
+#include "Options.inc"
+#undef OPTTABLE_PREFIXES_TABLE_CODE
+
+enum OptionId {
+  OPT_INVALID = 0,
+#define OPTION(...) LLVM_MAKE_OPT_ID(__VA_ARGS__),
+#include "Options.inc"
+#undef OPTION
+};
+
+constexpr OptTable::Info optionInfos[] = {
+#define OPTION(...) LLVM_CONSTRUCT_OPT_INFO(__VA_ARGS__),
+#include "Options.inc"
+#undef OPTION
+};
+
+struct OptionTable : GenericOptTable {
+  OptionTable()
+      : GenericOptTable(OptionStrTable, OptionPrefixesTable, optionInfos) {}
+};
+
+/// Reads one command line, remembering the first thing that is wrong with it.
+class Reader {
+public:
+  Reader(const InputArgList &list) : list(list) {}
+
+  void text(OptionId id, std::string &field) {
+    field = list.getLastArgValue(id, field).str();
+  }
+  void integer(OptionId id, int64_t &field, int64_t least) {
+    const Arg *arg = list.getLastArg(id);
+    if (!arg)
+      return;
+    if (llvm::StringRef(arg->getValue()).getAsInteger(10, field) ||
+        field < least)
+      complain(arg->getSpelling(),
+               "an integer of at least " + std::to_string(least),
+               arg->getValue());
+  }
+  void number(OptionId id, double &field) {
+    const Arg *arg = list.getLastArg(id);
+    if (arg && (llvm::StringRef(arg->getValue()).getAsDouble(field) ||
+                !(field > 0)))
+      complain(arg->getSpelling(), "a positive number", arg->getValue());
+  }
+  void yesNo(OptionId id, bool &field) {
+    const Arg *arg = list.getLastArg(id);
+    if (!arg)
+      return;
+    llvm::StringRef value = arg->getValue();
+    if (value != "yes" && value != "no")
+      complain(arg->getSpelling(), "yes or no", value);
+    field = value == "yes";
+  }
+  void phase(OptionId id, std::optional<Phase> &field) {
+    const Arg *arg = list.getLastArg(id);
+    if (!arg)
+      return;
+    field = parsePhase(arg->getValue());
+    if (!field)
+      complain(arg->getSpelling(), "one of " + allPhaseNames(),
+               arg->getValue());
+  }
+  void complain(llvm::StringRef option, llvm::StringRef expected,
+                llvm::StringRef got) {
+    if (problem.empty())
+      problem = ("'" + option + "' takes " + expected + ", got '" + got + "'").str();
+  }
+
+  std::string problem;
+
+private:
+  const InputArgList &list;
+};
+} // namespace
+
+std::optional<int> driver::parseCommandLine(
+    llvm::StringRef command, llvm::StringRef usage, CommandArguments arguments,
+    bool passUnknown, CommandLine &line, llvm::raw_ostream &out,
+    llvm::raw_ostream &err) {
+  OptionTable table;
+  unsigned missingIndex, missingCount;
+  InputArgList list = table.ParseArgs(arguments, missingIndex, missingCount);
+  std::string title = ("stretto " + command).str();
+  if (list.hasArg(OPT_help)) {
+    table.printHelp(out, (title + " " + usage).str().c_str(), title.c_str());
+    return exitOk;
+  }
+  Reader reader(list);
+  if (missingCount)
+    reader.complain(list.getArgString(missingIndex), "a value", "nothing");
+  // MODEL is the first word; for train the words after it are the runner's.
+  for (const Arg *arg : list) {
+    bool unknown = arg->getOption().getID() == OPT_UNKNOWN;
+    bool input = arg->getOption().getID() == OPT_INPUT;
+    if (input && line.compile.model.empty())
+      line.compile.model = arg->getValue();
+    else if ((unknown || input) && passUnknown)
+      line.rest.push_back(arg->getAsString(list));
+    else if ((unknown || input) && reader.problem.empty())
+      reader.problem = "unexpected '" + arg->getAsString(list) + "'";
+  }
+  reader.text(OPT_recipe, line.compile.recipe);
+  reader.text(OPT_plan, line.compile.plan);
+  reader.text(OPT_o, line.compile.output);
+  reader.text(OPT_dump_dir, line.compile.dumpDir);
+  reader.text(OPT_tensor, line.tensor);
+  reader.integer(OPT_ranks, line.compile.ranks, 1);
+  reader.phase(OPT_stop_after, line.stopAfter);
+  reader.number(OPT_tolerance, line.tolerance);
+  reader.yesNo(OPT_executable, line.executable);
+  line.json = list.hasArg(OPT_json);
+  if (passUnknown) {
+    // The runner has its own meaning of these.
+    if (const Arg *steps = list.getLastArg(OPT_steps))
+      line.rest.insert(line.rest.end(), {"--steps", steps->getValue()});
+    if (line.json)
+      line.rest.push_back("--json");
+  } else {
+    reader.integer(OPT_steps, line.steps, 1);
+  }
+  if (reader.problem.empty() && line.compile.model.empty())
+    reader.problem = "expected a MODEL: a folder with model.mlir, or a .mlir";
+  if (reader.problem.empty())
+    return std::nullopt;
+  err << title << ": " << reader.problem << "\nusage: " << title << " " << usage
+      << "\n";
+  return exitUsage;
+}

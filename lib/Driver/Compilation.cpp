@@ -1,0 +1,229 @@
+//===- Compilation.cpp - the phases from a model to an executable ---------===//
+
+#include "stretto/Driver/Compilation.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "stretto/Dialect/Stretto/IR/StrettoOps.h"
+#include "stretto/Driver/Executable.h"
+#include "stretto/Driver/Register.h"
+#include "stretto/Transforms/Apply/ApplyPlan.h"
+#include "stretto/Transforms/Apply/ApplyRecipe.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace stretto;
+
+//===----------------------------------------------------------------------===//
+// Phases by name
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct PhaseInfo {
+  Phase phase;
+  StringLiteral name;
+  StringLiteral passes; // a pipeline that reads as prose; empty: done in C++
+};
+} // namespace
+
+static constexpr PhaseInfo phases[] = {
+    {Phase::Model, "model", "verify-model"},
+    {Phase::Apply, "apply", ""},
+    {Phase::Derive, "derive", "derive,verify-derived,count-flops"},
+    {Phase::Distribute, "distribute", "propagate,assign,plan-reshards"},
+    {Phase::Localize, "localize", "localize,verify-local"},
+    {Phase::Fuse, "fuse", "fuse"},
+    {Phase::Program, "program", "lower-to-program"},
+    {Phase::Executable, "executable", ""},
+};
+
+StringRef stretto::phaseName(Phase phase) { return phases[int(phase)].name; }
+
+std::optional<Phase> stretto::parsePhase(StringRef name) {
+  for (const PhaseInfo &info : phases)
+    if (info.name == name)
+      return info.phase;
+  return std::nullopt;
+}
+
+std::string stretto::allPhaseNames() {
+  return llvm::join(
+      llvm::map_range(phases, [](const PhaseInfo &p) { return p.name; }), ", ");
+}
+
+//===----------------------------------------------------------------------===//
+// Diagnostics
+//===----------------------------------------------------------------------===//
+
+Compilation::Compilation(CompileOptions options, llvm::raw_ostream &err)
+    : options(std::move(options)), err(err),
+      context(MLIRContext::Threading::DISABLED) {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  context.appendDialectRegistry(registry);
+  context.loadAllAvailableDialects();
+  context.printOpOnDiagnostic(false);
+  handler = std::make_unique<SourceMgrDiagnosticHandler>(sources, &context, err);
+}
+
+Compilation::~Compilation() = default;
+
+int Compilation::fail(const Twine &message, int code) {
+  err << "error: " << message << "\n";
+  return code;
+}
+
+int Compilation::reject(const Diagnostics &diagnostics) {
+  diagnostics.print(err);
+  return exitInputRejected;
+}
+
+//===----------------------------------------------------------------------===//
+// Load
+//===----------------------------------------------------------------------===//
+
+/// The files of MODEL: a folder with the three, or a .mlir.
+static void completePaths(CompileOptions &options) {
+  if (!llvm::sys::fs::is_directory(options.model))
+    return;
+  auto inFolder = [&](StringRef name) {
+    SmallString<128> path(options.model);
+    llvm::sys::path::append(path, name);
+    return path.str().str();
+  };
+  for (auto [path, name] : {std::pair(&options.recipe, "recipe.yaml"),
+                            std::pair(&options.plan, "plan.yaml")})
+    if (path->empty() && llvm::sys::fs::exists(inFolder(name)))
+      *path = inFolder(name);
+  options.model = inFolder("model.mlir");
+}
+
+int Compilation::load() {
+  completePaths(options);
+  Diagnostics diagnostics;
+  if (!options.recipe.empty()) {
+    FailureOr<Recipe> read = readRecipe(options.recipe, diagnostics);
+    if (failed(read))
+      return reject(diagnostics);
+    recipe = *read;
+  }
+  plan = Plan::singleDevice();
+  if (!options.plan.empty()) {
+    FailureOr<Plan> read = readPlan(options.plan, diagnostics);
+    if (failed(read))
+      return reject(diagnostics);
+    plan = *read;
+  }
+  if (options.ranks && failed(checkRanks(plan, options.ranks, diagnostics)))
+    return reject(diagnostics);
+  std::string message;
+  auto buffer = llvm::MemoryBuffer::getFile(options.model);
+  if (!buffer)
+    return fail("cannot read model '" + options.model +
+                    "': " + buffer.getError().message() +
+                    "; MODEL is a folder with model.mlir or a .mlir file",
+                exitInputRejected);
+  sources.AddNewSourceBuffer(std::move(*buffer), SMLoc());
+  moduleRef = parseSourceFile<ModuleOp>(sources, &context);
+  if (!moduleRef)
+    return exitInputRejected;
+  if (moduleRef->getOps<ModelOp>().empty())
+    return fail("'" + options.model + "' holds no stretto.model",
+                exitInputRejected);
+  return runTo(Phase::Model);
+}
+
+//===----------------------------------------------------------------------===//
+// Phases
+//===----------------------------------------------------------------------===//
+
+int Compilation::compile(Phase last) {
+  int code = load();
+  return code ? code : runTo(last);
+}
+
+int Compilation::runTo(Phase last) {
+  for (const PhaseInfo &info : phases) {
+    if (reached && int(info.phase) <= int(*reached))
+      continue;
+    if (int(info.phase) > int(last))
+      break;
+    if (int code = runPhase(info.phase))
+      return code;
+    reached = info.phase;
+    if (int code = dump(info.phase))
+      return code;
+  }
+  return exitOk;
+}
+
+int Compilation::runPhase(Phase phase) {
+  if (phase == Phase::Apply)
+    return apply();
+  if (phase == Phase::Executable)
+    return writeExecutable();
+  return runPasses(phase);
+}
+
+int Compilation::apply() {
+  Diagnostics diagnostics;
+  FailureOr<int64_t> microbatches =
+      plan.resolveMicrobatches(recipe.globalBatch, diagnostics);
+  if (failed(microbatches) ||
+      failed(applyPlan(*moduleRef, plan, diagnostics)))
+    return reject(diagnostics);
+  if (failed(applyRecipe(*moduleRef, recipe, *microbatches)))
+    return exitInputRejected;
+  return exitOk;
+}
+
+int Compilation::runPasses(Phase phase) {
+  PassManager manager(&context);
+  if (failed(parsePassPipeline(phases[int(phase)].passes, manager, err)))
+    return fail("phase '" + phaseName(phase) + "' is not built in",
+                exitInternal);
+  if (succeeded(manager.run(*moduleRef)))
+    return exitOk;
+  // What goes wrong after the model was derived and typed is ours.
+  if (int(phase) <= int(Phase::Distribute))
+    return exitInputRejected;
+  return fail("phase '" + phaseName(phase) +
+                  "' failed on IR that earlier phases accepted: a bug in "
+                  "stretto; --dump-dir keeps the IR before it",
+              exitInternal);
+}
+
+int Compilation::writeExecutable() {
+  std::string message;
+  if (int code = stretto::writeExecutable(*moduleRef, options.output, message))
+    return fail(message, code);
+  return exitOk;
+}
+
+/// D/3-derive.mlir and so on.
+int Compilation::dump(Phase phase) {
+  if (options.dumpDir.empty() || phase == Phase::Executable)
+    return exitOk;
+  if (std::error_code code =
+          llvm::sys::fs::create_directories(options.dumpDir))
+    return fail("cannot make '" + options.dumpDir + "': " + code.message(),
+                exitInputRejected);
+  SmallString<128> path(options.dumpDir);
+  llvm::sys::path::append(path, Twine(int(phase) + 1) + "-" +
+                                    phaseName(phase) + ".mlir");
+  std::error_code code;
+  llvm::raw_fd_ostream os(path, code);
+  if (!code) {
+    moduleRef->print(os);
+    os << "\n";
+    os.close();
+    code = os.error();
+    os.clear_error();
+  }
+  return code ? fail("cannot write '" + path + "': " + code.message(),
+                     exitInputRejected)
+              : exitOk;
+}

@@ -1,0 +1,81 @@
+//===- CompileCommand.cpp - stretto compile, stretto train ----------------===//
+
+#include "CommandLine.h"
+#include "stretto/Driver/Executable.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+
+using namespace stretto;
+using namespace stretto::driver;
+
+int stretto::runCompileCommand(CommandArguments arguments,
+                               llvm::raw_ostream &out,
+                               llvm::raw_ostream &err) {
+  CommandLine line;
+  if (auto code = parseCommandLine(
+          "compile",
+          "MODEL -o FILE [--recipe FILE] [--plan FILE] [--stop-after PHASE] "
+          "[--dump-dir DIR]",
+          arguments, /*passUnknown=*/false, line, out, err))
+    return *code;
+  Phase last = line.stopAfter.value_or(Phase::Executable);
+  if (last == Phase::Executable && line.compile.output.empty()) {
+    err << "stretto compile: expected -o FILE, or --stop-after PHASE\n";
+    return exitUsage;
+  }
+  Compilation compilation(line.compile, err);
+  if (int code = compilation.compile(last))
+    return code;
+  if (line.stopAfter && last != Phase::Executable) {
+    compilation.module().print(out);
+    out << "\n";
+  }
+  return exitOk;
+}
+
+namespace {
+/// A file that is removed when its owner is done.
+struct TemporaryFile {
+  llvm::SmallString<128> path;
+  ~TemporaryFile() {
+    if (!path.empty())
+      llvm::sys::fs::remove(path);
+  }
+};
+} // namespace
+
+int stretto::runTrainCommand(CommandArguments arguments, llvm::raw_ostream &out,
+                             llvm::raw_ostream &err) {
+  CommandLine line;
+  if (auto code = parseCommandLine(
+          "train",
+          "MODEL --data FILE… [--recipe FILE] [--plan FILE] [--ranks N] "
+          "[options of the executable: see `./executable --help`]",
+          arguments, /*passUnknown=*/true, line, out, err))
+    return *code;
+  TemporaryFile executable;
+  if (std::error_code code = llvm::sys::fs::createTemporaryFile(
+          "stretto-train", "", executable.path)) {
+    err << "error: cannot make a temporary file: " << code.message() << "\n";
+    return exitRunFailed;
+  }
+  line.compile.output = executable.path.str().str();
+  {
+    Compilation compilation(line.compile, err);
+    if (int code = compilation.compile(Phase::Executable))
+      return code;
+  }
+  std::vector<llvm::StringRef> words{executable.path};
+  words.insert(words.end(), line.rest.begin(), line.rest.end());
+  out.flush();
+  std::string message;
+  int code = llvm::sys::ExecuteAndWait(executable.path, words, std::nullopt, {},
+                                       0, 0, &message);
+  if (code < 0) {
+    err << "error: the run ended by a signal or could not start: " << message
+        << "\n";
+    return exitRunFailed;
+  }
+  return code;
+}
