@@ -127,10 +127,11 @@ TEST(Plan, MicrobatchesComeFromEitherKey) {
 }
 
 TEST(Plan, ErrorsSayWhereWhatAndHow) {
-  EXPECT_EQ(errorsOf("plan: 1\nmesh: { dp: 2, tp: 2 }\n"
-                     "shard: [{ heads: pt, batch: [dp, dp] }]\n"),
-            "p.yaml:3:18: error: the mesh has no axis 'pt'; did you mean 'tp'?\n"
-            "p.yaml:3:29: error: axis 'dp' is used twice in 'shard.batch'\n");
+  EXPECT_EQ(
+      errorsOf("plan: 1\nmesh: { dp: 2, tp: 2 }\n"
+               "shard: [{ heads: pt, batch: [dp, dp] }]\n"),
+      "p.yaml:3:18: error: the mesh has no axis 'pt'; did you mean 'tp'?\n"
+      "p.yaml:3:29: error: axis 'dp' is used twice in 'shard.batch'\n");
   EXPECT_EQ(errorsOf("plan: 1\nmesh: { data: 2 }\nshard: [{ batch: dat }]\n"),
             "p.yaml:3:18: error: the mesh has no axis 'dat'; did you mean "
             "'data'?\n");
