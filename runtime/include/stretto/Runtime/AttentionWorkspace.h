@@ -20,32 +20,21 @@ struct AttentionShape {
   bool causal = false;
 };
 
-constexpr uint64_t attentionRoundUp(uint64_t value, uint64_t multiple) {
-  return (value + multiple - 1) / multiple * multiple;
-}
-
-/// Elements between two rows of a block of scores: whole 64-byte vectors.
-constexpr uint64_t attentionScoreStride(int64_t kvLen) {
-  return attentionRoundUp(uint64_t(kvLen), 16);
-}
-
-/// Rows of queries worked on at a time. Many, so that the matrix products are
-/// efficient; but the block of scores (f32, rows x kvLen) should stay within
-/// 256 KiB of L2 cache, and a causal mask wastes half a block per block.
+/// Queries worked on at a time: 64, or fewer when their scores (f32,
+/// kvLen x queries) would not stay within 512 KiB of L2 cache; a multiple of 16,
+/// the queries of one vector.
 constexpr int64_t attentionQueryBlock(const AttentionShape &shape) {
-  int64_t rows = int64_t(256 * 1024 / 4 / attentionScoreStride(shape.kvLen));
-  int64_t most = shape.causal ? 64 : 128;
-  rows = rows / 16 * 16;
-  rows = rows < 32 ? 32 : rows > most ? most : rows;
-  return rows < shape.qLen ? rows : shape.qLen;
+  int64_t queries = shape.kvLen <= 2048 ? 64 : shape.kvLen <= 4096 ? 32 : 16;
+  int64_t all = (shape.qLen + 15) / 16 * 16;
+  return queries < all ? queries : all;
 }
 
-/// Bytes of the workspace operand: one block of scores forward; in backward
-/// another for its gradient.
+/// Bytes of the workspace operand: the block of queries, transposed, and its
+/// scores; in backward the same once more for their gradients.
 constexpr uint64_t attentionWorkspaceBytes(const AttentionShape &shape) {
-  uint64_t rows = uint64_t(attentionQueryBlock(shape));
-  uint64_t block = rows * attentionScoreStride(shape.kvLen) * sizeof(float);
-  return shape.backward ? 2 * block : block;
+  uint64_t rows = uint64_t(shape.headDim) + uint64_t(shape.kvLen);
+  uint64_t bytes = rows * uint64_t(attentionQueryBlock(shape)) * 4;
+  return shape.backward ? 2 * bytes : bytes;
 }
 
 } // namespace stretto::runtime

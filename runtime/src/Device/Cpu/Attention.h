@@ -6,14 +6,11 @@
 #ifndef STRETTO_RUNTIME_DEVICE_CPU_ATTENTION_H
 #define STRETTO_RUNTIME_DEVICE_CPU_ATTENTION_H
 
-#include "Dnn.h"
-
 #include "stretto/Runtime/Device.h"
 
 namespace stretto::runtime {
 
-Result<std::unique_ptr<Operation>>
-prepareAttentionOperation(DnnContext &context, const AttentionTask &task);
+std::unique_ptr<Operation> makeAttentionOperation(const AttentionTask &task);
 
 } // namespace stretto::runtime
 

@@ -110,7 +110,10 @@ public:
     return shared(gemms, shape, prepareGemmOperation);
   }
   Result<Operation *> prepareAttention(const AttentionTask &task) override {
-    return shared(attentions, task, prepareAttentionOperation);
+    return shared(attentions, task,
+                  [](DnnContext &, const AttentionTask &wanted) {
+                    return Result(makeAttentionOperation(wanted));
+                  });
   }
 
   Status ready() override { return context->ready(); }

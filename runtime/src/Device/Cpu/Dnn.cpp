@@ -44,6 +44,7 @@ Matmul::Matmul(const MatmulKey &key, const dnnl::engine &engine,
                                  matrix(key.m, key.n, key.cRow, 1));
   dnnl::matmul::primitive_desc chosen(description, attributes, engine);
   primitive = dnnl::matmul(chosen);
+  isOlder = std::string(chosen.impl_info_str()).rfind("brg", 0) != 0;
   a = memory(chosen.src_desc(), engine, DNNL_MEMORY_NONE);
   b = memory(chosen.weights_desc(), engine, DNNL_MEMORY_NONE);
   c = memory(chosen.dst_desc(), engine, DNNL_MEMORY_NONE);
@@ -63,7 +64,11 @@ void Matmul::run(const float *aData, const float *bData, float *cData) const {
   dnnl_primitive_execute(primitive.get(), stream.get(), 4, arguments);
 }
 
-DnnContext::DnnContext() : engine(dnnl::engine::kind::cpu, 0), stream(engine) {}
+DnnContext::DnnContext() : engine(dnnl::engine::kind::cpu, 0), stream(engine) {
+  // The older implementation makes its code on first use; have it now.
+  float a = 1, b = 1, c = 0;
+  dnnl_sgemm('N', 'N', 1, 1, 1, 1.0f, &a, 1, &b, 1, 0.0f, &c, 1);
+}
 
 static Status fromException(const std::exception &error) {
   return failure(Code::RunFailed, "oneDNN: ", error.what());
@@ -111,6 +116,7 @@ Status DnnContext::ready() {
     return fromException(error);
   }
   useOneThread();
+  DnnAllocationScope takeSlab; // the thread's first scope allocates
   return Status::ok();
 }
 

@@ -32,6 +32,9 @@ struct MatmulKey {
 class Matmul {
 public:
   void run(const float *a, const float *b, float *c) const;
+  /// oneDNN's older implementation packs into buffers from the heap; the newer
+  /// (brgemm: AVX-512, dense operands) into the scratchpad.
+  bool packsOnHeap() const { return isOlder; }
 
 private:
   friend class DnnContext;
@@ -42,6 +45,7 @@ private:
   dnnl::matmul primitive;
   dnnl::memory a, b, c, scratch;
   size_t scratchBytes = 0;
+  bool isOlder = false;
 };
 
 /// The primitives of one rank and their common scratchpad.

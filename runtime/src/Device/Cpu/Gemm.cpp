@@ -2,7 +2,25 @@
 
 #include "Gemm.h"
 
+#include "TileGemm.h"
+
+#include "stretto/Runtime/Isa.h"
+
+#include <algorithm>
+
 namespace stretto::runtime {
+
+TileGemmFn tileGemm() {
+  switch (hostIsa()) {
+  case Isa::V4:
+    return x86v4::tileGemm;
+  case Isa::V3:
+    return x86v3::tileGemm;
+  case Isa::V1:
+    break;
+  }
+  return x86v1::tileGemm;
+}
 
 namespace {
 
@@ -84,12 +102,16 @@ struct Layout {
   int64_t packedElements() const { return packed ? rows * cols : 0; }
 };
 
-/// target[i * cols + j] = source[i * row + j * col].
+/// target[i * cols + j] = source[i * row + j * col], in blocks so that both
+/// stay in cache when source is column-major.
 void packMatrix(float *target, const float *source, int64_t rows, int64_t cols,
                 int64_t row, int64_t col) {
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < cols; ++j)
-      target[i * cols + j] = source[i * row + j * col];
+  constexpr int64_t block = 16;
+  for (int64_t iBlock = 0; iBlock < rows; iBlock += block)
+    for (int64_t jBlock = 0; jBlock < cols; jBlock += block)
+      for (int64_t i = iBlock; i < std::min(iBlock + block, rows); ++i)
+        for (int64_t j = jBlock; j < std::min(jBlock + block, cols); ++j)
+          target[i * cols + j] = source[i * row + j * col];
 }
 
 void unpackMatrix(float *target, const float *source, int64_t rows,
@@ -117,13 +139,15 @@ public:
         index(s.batch.size()) {
     if (!c.isRowMajor())
       c.pack();
-    packing.resize(a.packedElements() + b.packedElements() +
-                   c.packedElements());
   }
 
   Status prepare(DnnContext &context) {
     STRETTO_ASSIGN(matmul, context.matmul({s.m, s.n, s.k, a.row, a.col, b.row,
                                            b.col, c.row, s.accumulate}));
+    if (matmul->packsOnHeap() && tilesAreGood())
+      useTiles();
+    packing.resize(a.packedElements() + b.packedElements() +
+                   c.packedElements());
     return Status::ok();
   }
 
@@ -143,6 +167,39 @@ public:
   }
 
 private:
+  /// Our tiles keep up with oneDNN where vectors are wide; elsewhere they serve
+  /// small products.
+  bool tilesAreGood() const {
+    constexpr double small = 32 * 32 * 32;
+    return hostIsa() == Isa::V4 ||
+           double(s.m) * double(s.n) * double(s.k) <= small;
+  }
+  void useTiles() {
+    matmul = nullptr;
+    if (b.cols > 1 && b.col != 1)
+      b.pack();
+  }
+
+  void product(const float *aData, const float *bData, float *cData) const {
+    if (matmul)
+      return matmul->run(aData, bData, cData);
+    constexpr int64_t terms = 512; // a panel of B stays in the L2 cache
+    for (int64_t first = 0; first < s.k; first += terms) {
+      TileGemm tiles = {aData + first * a.col,
+                        a.row,
+                        a.col,
+                        bData + first * b.row,
+                        b.row,
+                        cData,
+                        c.row,
+                        s.m,
+                        s.n,
+                        std::min(terms, s.k - first)};
+      tiles.accumulate = s.accumulate || first > 0;
+      multiplyTiles(tiles);
+    }
+  }
+
   /// Counts `index` up; false, and zeros again, after the last.
   bool nextBatch() {
     for (size_t dim = index.size(); dim-- > 0;) {
@@ -164,10 +221,10 @@ private:
       bData = std::exchange(free, free + b.packedElements());
     }
     if (!c.packed)
-      return matmul->run(aData, bData, cData);
+      return product(aData, bData, cData);
     if (s.accumulate)
       packMatrix(free, cData, s.m, s.n, s.cRow, s.cCol);
-    matmul->run(aData, bData, free);
+    product(aData, bData, free);
     unpackMatrix(cData, free, s.m, s.n, s.cRow, s.cCol);
   }
 
@@ -176,7 +233,8 @@ private:
   Layout a, b, c;
   std::vector<int64_t> index;
   std::vector<float> packing;
-  const Matmul *matmul = nullptr;
+  const Matmul *matmul = nullptr; // null: our tiles
+  TileGemmFn multiplyTiles = tileGemm();
 };
 
 } // namespace
