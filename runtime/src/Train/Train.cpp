@@ -88,7 +88,8 @@ std::string closingLines(const TrainJob &job, const Outcome &outcome) {
   return text;
 }
 
-nlohmann::ordered_json summary(const TrainJob &job, const Outcome &outcome) {
+nlohmann::ordered_json summary(const TrainJob &job, const Outcome &outcome,
+                               const Status &status) {
   char hash[17];
   std::snprintf(hash, sizeof(hash), "%016" PRIx64, job.program->hash());
   nlohmann::ordered_json result = {
@@ -120,10 +121,14 @@ nlohmann::ordered_json summary(const TrainJob &job, const Outcome &outcome) {
   if (!outcome.sample.empty())
     result["sample"] = sampleText(job, outcome);
   result["replica_mismatches"] = outcome.mismatches;
+  if (!status)
+    result["error"] = status.message();
   return result;
 }
 
-void print(const TrainJob &job, const Outcome &outcome) {
+/// Results to stdout, what is about them to stderr.
+Status print(const TrainJob &job, const Outcome &outcome,
+             const Status &status) {
   auto line = [](const std::string &text, FILE *to) {
     if (!text.empty())
       std::fputs((text + "\n").c_str(), to);
@@ -136,14 +141,16 @@ void print(const TrainJob &job, const Outcome &outcome) {
   line(outcome.memory, stdout);
   line(outcome.bytes, stdout);
   if (job.options.json) {
-    line(summary(job, outcome)
+    line(summary(job, outcome, status)
              .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace),
          stdout);
   } else if (!outcome.sample.empty()) {
     std::string text = sampleText(job, outcome) + "\n";
     std::fwrite(text.data(), 1, text.size(), stdout);
   }
-  std::fflush(stdout);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout))
+    return failure(Code::RunFailed, "cannot write to stdout");
+  return Status::ok();
 }
 
 Status verdict(const Outcome &outcome) {
@@ -171,8 +178,10 @@ Status train(const Artifact &artifact, const TrainOptions &options) {
         Outcome ignored;
         return runRank(world, *job, world.rank() == 0 ? outcome : ignored);
       });
-  print(*job, outcome);
-  return status ? verdict(outcome) : status;
+  if (status)
+    status = verdict(outcome);
+  Status printed = print(*job, outcome, status);
+  return status ? printed : status;
 }
 
 } // namespace stretto::runtime

@@ -101,9 +101,9 @@ Status Trainer::runStep(int64_t step) {
   STRETTO_ASSIGN(uint64_t bits, unionOfBits(world, mine, words));
   stopping = bits & Stop;
   std::chrono::duration<double> seconds = Clock::now() - start;
+  ++outcome.stepsRun;
   if (leads()) {
     outcome.last = measure(step, seconds.count());
-    ++outcome.stepsRun;
     outcome.stepSeconds += seconds.count();
     progress.report(outcome.last);
     if (stopping)
@@ -240,8 +240,8 @@ Status Trainer::finish() {
   if (leads() && options.profile)
     outcome.profile = profileTable(executor, outcome.stepsRun);
   if (options.printBytes) {
-    int64_t steps = job.lastStep - job.start.step;
-    STRETTO_ASSIGN(std::string bytes, bytesJson(world, executor, steps));
+    STRETTO_ASSIGN(std::string bytes,
+                   bytesJson(world, executor, outcome.stepsRun));
     if (leads())
       outcome.bytes = bytes;
   }

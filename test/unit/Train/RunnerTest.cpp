@@ -107,6 +107,11 @@ TEST_F(Runner, RejectsADamagedArtifact) {
       << output;
 }
 
+TEST_F(Runner, SaysWhenItsOutputCannotBeWritten) {
+  EXPECT_EQ(shell("./gpt --data text --steps 1 --json --quiet > /dev/full"), 5);
+  EXPECT_NE(output.find("cannot write to stdout"), std::string::npos) << output;
+}
+
 TEST_F(Runner, SavesAndEndsOnSigterm) {
   // The shell waits for a line of progress before it kills.
   int code = shell("env -i ./gpt --data text --save run --peak-gflops 100 "
