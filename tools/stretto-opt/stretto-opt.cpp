@@ -1,6 +1,8 @@
 //===- stretto-opt.cpp - run passes on stage IR ---------------------------===//
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "stretto/Cost/CostModels.h"
+#include "stretto/Cost/Passes.h"
 #include "stretto/Dialect/Program/IR/ProgramDialect.h"
 #include "stretto/Dialect/Stretto/IR/StrettoDialect.h"
 #include "stretto/Transforms/Apply/Passes.h"
@@ -11,6 +13,8 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<stretto::StrettoDialect>();
   registry.insert<stretto::exec::ProgramDialect>();
+  stretto::registerCostModels(registry);
+  stretto::registerCostPasses();
   stretto::registerApplyPasses();
   stretto::registerShardPasses();
   stretto::registerMemoryPasses();
