@@ -141,7 +141,7 @@ Status verifySizes(const Attention &attention) {
   for (int64_t size :
        {attention.batch(), attention.q_len(), attention.kv_len(),
         attention.heads(), attention.kv_heads(), attention.head_dim()})
-    if (size < 1 || size > (int64_t(1) << 31))
+    if (size < 1 || size > (int64_t(1) << 30))
       return reject("a size of ", size);
   if (attention.heads() % attention.kv_heads() != 0)
     return reject(attention.heads(), " heads do not divide by ",
