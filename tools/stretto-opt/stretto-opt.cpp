@@ -6,6 +6,8 @@
 #include "stretto/Dialect/Program/IR/ProgramDialect.h"
 #include "stretto/Dialect/Stretto/IR/StrettoDialect.h"
 #include "stretto/Transforms/Apply/Passes.h"
+#include "stretto/Transforms/Derive/Models.h"
+#include "stretto/Transforms/Derive/Passes.h"
 #include "stretto/Transforms/Memory/Passes.h"
 #include "stretto/Transforms/Shard/Passes.h"
 
@@ -13,9 +15,12 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<stretto::StrettoDialect>();
   registry.insert<stretto::exec::ProgramDialect>();
+  stretto::registerDifferentiableModels(registry);
+  stretto::registerRandomModels(registry);
   stretto::registerCostModels(registry);
   stretto::registerCostPasses();
   stretto::registerApplyPasses();
+  stretto::registerDerivePasses();
   stretto::registerShardPasses();
   stretto::registerMemoryPasses();
   return mlir::asMainReturnCode(

@@ -1,7 +1,7 @@
 //===- ApplyPlan.cpp - the plan on a module -------------------------------===//
 //
-// A rule speaks of instances and dimension names; the IR speaks of layers. Every
-// instance's rules are resolved; layers are specialised by the outcome.
+// A rule speaks of instances and dimension names; the IR speaks of layers.
+// Every instance's rules are resolved; layers are specialised by the outcome.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,10 +43,11 @@ std::vector<NamedTensor> stretto::namedTensors(ModuleOp module) {
   for (ModelOp model : module.getOps<ModelOp>()) {
     for (unsigned i = 0; i < model.getNumArguments(); ++i) {
       auto name = model.getArgAttrOfType<StringAttr>(i, attr::name);
-      tensors.push_back({name ? name.getValue().str() : "input" + std::to_string(i),
-                         namedDims(model.getArgumentTypes()[i],
-                                   model.getArgAttrOfType<ArrayAttr>(i, attr::dims)),
-                         /*isInput=*/true});
+      tensors.push_back(
+          {name ? name.getValue().str() : "input" + std::to_string(i),
+           namedDims(model.getArgumentTypes()[i],
+                     model.getArgAttrOfType<ArrayAttr>(i, attr::dims)),
+           /*isInput=*/true});
     }
     for (CallOp call : model.getOps<CallOp>()) {
       auto layer = symbols.lookup<LayerOp>(call.getCallee());
@@ -57,10 +58,11 @@ std::vector<NamedTensor> stretto::namedTensors(ModuleOp module) {
         std::string path = call.getParameterPath(name);
         if (!seen.try_emplace(path, true).second)
           continue;
-        tensors.push_back({path,
-                           namedDims(layer.getArgumentTypes()[i],
-                                     layer.getArgAttrOfType<ArrayAttr>(i, attr::dims)),
-                           /*isInput=*/false});
+        tensors.push_back(
+            {path,
+             namedDims(layer.getArgumentTypes()[i],
+                       layer.getArgAttrOfType<ArrayAttr>(i, attr::dims)),
+             /*isInput=*/false});
       }
     }
   }
@@ -159,9 +161,11 @@ static void setConstraints(LayerOp layer, const DimClasses &classes,
     int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
     for (int64_t dim = 0; dim < rank; ++dim) {
       StringRef name = classes.nameOf(value, dim);
-      names.push_back(StringAttr::get(layer.getContext(), name.empty() ? "_" : name));
+      names.push_back(
+          StringAttr::get(layer.getContext(), name.empty() ? "_" : name));
     }
-    layer.setResultAttr(i, attr::dims, ArrayAttr::get(layer.getContext(), names));
+    layer.setResultAttr(i, attr::dims,
+                        ArrayAttr::get(layer.getContext(), names));
   }
 }
 
@@ -208,8 +212,8 @@ LogicalResult stretto::applyPlan(ModuleOp module, const Plan &plan,
           for (unsigned i = 0; i < mine.getNumArguments(); ++i)
             mine.removeArgAttr(i, attr::constraint);
           for (unsigned i = 0; i < mine.getNumResults(); ++i)
-            mine.removeResultAttr(i, StringAttr::get(mine.getContext(),
-                                                     attr::constraint));
+            mine.removeResultAttr(
+                i, StringAttr::get(mine.getContext(), attr::constraint));
           setConstraints(mine, copied, constraints);
         } else {
           setConstraints(mine, *layerClasses, constraints);
@@ -226,11 +230,9 @@ struct ApplyPlanPass : stretto::impl::ApplyPlanPassBase<ApplyPlanPass> {
 
   void runOnOperation() override {
     Diagnostics diagnostics;
-    FailureOr<Plan> plan = file.empty()
-                               ? FailureOr<Plan>(Plan::singleDevice())
-                               : readPlan(file, diagnostics);
-    if (failed(plan) ||
-        failed(applyPlan(getOperation(), *plan, diagnostics))) {
+    FailureOr<Plan> plan = file.empty() ? FailureOr<Plan>(Plan::singleDevice())
+                                        : readPlan(file, diagnostics);
+    if (failed(plan) || failed(applyPlan(getOperation(), *plan, diagnostics))) {
       getOperation()->emitError("plan rejected\n") << diagnostics.summary();
       signalPassFailure();
     }

@@ -12,13 +12,13 @@
 
 namespace stretto {
 
-/// Inputs and parameters of the model with their logical dimensions, as the plan
-/// speaks of them.
+/// Inputs and parameters of the model with their logical dimensions, as the
+/// plan speaks of them.
 std::vector<NamedTensor> namedTensors(mlir::ModuleOp module);
 
-/// Checks the plan's names against the model, sets `stretto.mesh`, and gives each
-/// layer its constraints; instances that the rules treat differently get layers
-/// of their own. What is wrong with the plan goes to `diagnostics`.
+/// Checks the plan's names against the model, sets `stretto.mesh`, and gives
+/// each layer its constraints; instances that the rules treat differently get
+/// layers of their own. What is wrong with the plan goes to `diagnostics`.
 mlir::LogicalResult applyPlan(mlir::ModuleOp module, const Plan &plan,
                               Diagnostics &diagnostics);
 

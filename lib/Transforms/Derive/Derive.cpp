@@ -1,0 +1,60 @@
+//===- Derive.cpp - from a model to a training step -----------------------===//
+
+#include "StepBuilder.h"
+#include "stretto/Transforms/Derive/Passes.h"
+
+using namespace mlir;
+using namespace stretto;
+
+namespace stretto {
+#define GEN_PASS_DEF_DERIVEPASS
+#include "stretto/Transforms/Derive/Passes.h.inc"
+} // namespace stretto
+
+/// What the step needs of the model beyond what reading it checks.
+static LogicalResult checkReady(const ModelGraph &graph) {
+  auto model = ModelOp(graph.model);
+  if (graph.losses.empty())
+    return model.emitOpError("has no loss term; add stretto.loss SUM, COUNT");
+  for (Type type : model.getArgumentTypes())
+    if (!cast<RankedTensorType>(type).hasStaticShape())
+      return model.emitOpError("has dynamic shapes; run apply-recipe first");
+  for (LossOp loss : graph.losses)
+    for (Value value : {loss.getSum(), loss.getCount()})
+      if (!value.getDefiningOp<CallOp>())
+        return loss.emitOpError("sum and count must be results of calls");
+  return success();
+}
+
+static void eraseModel(ModuleOp module, const ModelGraph &graph) {
+  ModelOp(graph.model).erase();
+  for (auto layer : llvm::make_early_inc_range(module.getOps<LayerOp>()))
+    layer.erase();
+}
+
+namespace {
+struct Derive : stretto::impl::DerivePassBase<Derive> {
+  void runOnOperation() override {
+    if (failed(run(getOperation())))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult run(ModuleOp module) {
+    FailureOr<AppliedRecipe> applied = readRecipeAttribute(module);
+    FailureOr<ModelGraph> graph = ModelGraph::read(module);
+    if (failed(applied) || failed(graph) || failed(checkReady(*graph)))
+      return failure();
+    StepContext context(module, *graph, *applied);
+    context.seed = makeSeedSegment(module, context.loss);
+    context.lossAdd =
+        makeLossAddSegment(module, context.loss.sums.front().getType());
+    if (failed(buildTrainStep(context)))
+      return failure();
+    buildEvalStep(context);
+    buildPredictStep(context);
+    eraseModel(module, *graph);
+    return success();
+  }
+};
+} // namespace

@@ -1,0 +1,273 @@
+//===- Differentiate.cpp - a layer into forward and backward --------------===//
+//
+// The adjoint is written behind the layer's own operations in a private copy;
+// then the copy is cut in two. What backward reads of forward decides the saved
+// values: arguments are passed again, index arithmetic is done again, and only
+// the rest is saved.
+//
+//===----------------------------------------------------------------------===//
+
+#include "LayerBody.h"
+#include "LayerSegments.h"
+#include "ReverseSweep.h"
+
+using namespace mlir;
+using namespace stretto;
+
+namespace {
+class Differentiator {
+public:
+  Differentiator(ModuleOp module, LayerOp layer, const TrainingUse &use,
+                 StringRef name)
+      : module(module), use(use), name(name),
+        body(layer, LayerBody::Randomness::Keyed),
+        source(layer.getSymNameAttr()) {}
+
+  FailureOr<LayerDerivative> run() {
+    own.insert(body.operations().begin(), body.operations().end());
+    if (failed(writeAdjoint()))
+      return failure();
+    Slice backward(roots, [&](Value value) { return mustBeSaved(value); });
+    chooseSaved(backward);
+    emitForward();
+    if (!roots.empty())
+      emitBackward(backward);
+    return derivative;
+  }
+
+private:
+  LogicalResult writeAdjoint();
+  void collectGradients(ReverseSweep &sweep, OpBuilder &b);
+  bool mustBeSaved(Value value) const;
+  bool isFree(Value value) const;
+  void chooseSaved(const Slice &backward);
+  void emitForward();
+  void emitBackward(const Slice &backward);
+  void declareBackwardArguments(FunctionBuilder &f, const Slice &backward,
+                                IRMapping &mapping);
+  unsigned argumentNumber(Value value) const {
+    return cast<BlockArgument>(value).getArgNumber();
+  }
+  Value argument(unsigned index) const {
+    return body.block().getArgument(index);
+  }
+
+  ModuleOp module;
+  const TrainingUse &use;
+  StringRef name;
+  LayerBody body;
+  StringAttr source;
+  llvm::DenseSet<Operation *> own; // the layer's operations, not the adjoint's
+  DenseMap<unsigned, Value> seeds; // cotangent block arguments, by result
+  DenseMap<unsigned, Value> accumulators; // block arguments, by parameter
+  SmallVector<Value> roots;               // what backward returns
+  SmallVector<Value> saved;
+  LayerDerivative derivative;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The adjoint
+//===----------------------------------------------------------------------===//
+
+LogicalResult Differentiator::writeAdjoint() {
+  OpBuilder b(body.terminator());
+  SmallVector<Value> wanted;
+  for (unsigned i = 0; i < body.getNumArguments(); ++i)
+    if (!body.isActivation(i) || use.active[i])
+      wanted.push_back(argument(i));
+  ReverseSweep sweep(b, body.operations(), wanted);
+  for (unsigned index : use.cotangents.set_bits()) {
+    Value result = body.result(index);
+    Value seed = body.block().addArgument(result.getType(), result.getLoc());
+    seeds[index] = seed;
+    sweep.seed(result, seed);
+  }
+  if (failed(sweep.run()))
+    return failure();
+  collectGradients(sweep, b);
+  return success();
+}
+
+/// Cotangents of activations as they are, those of parameters added to their
+/// accumulators.
+void Differentiator::collectGradients(ReverseSweep &sweep, OpBuilder &b) {
+  for (unsigned i = 0; i < body.getNumArguments(); ++i) {
+    Value cotangent = sweep.cotangentOf(argument(i));
+    if (!cotangent)
+      continue;
+    if (body.isActivation(i)) {
+      derivative.gradients.push_back(i);
+      roots.push_back(cotangent);
+      continue;
+    }
+    Value accumulator =
+        body.block().addArgument(cotangent.getType(), cotangent.getLoc());
+    accumulators[i] = accumulator;
+    derivative.accumulators.push_back(i);
+    roots.push_back(
+        AddOp::create(b, cotangent.getLoc(), accumulator, cotangent));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// What is saved
+//===----------------------------------------------------------------------===//
+
+/// Constants, and index arithmetic on arguments: cheaper done again than saved.
+bool Differentiator::isFree(Value value) const {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return true;
+  auto isIndex = [](Type type) {
+    return !isa<FloatType>(cast<RankedTensorType>(type).getElementType());
+  };
+  return (op->getNumOperands() == 0 ||
+          llvm::all_of(op->getResultTypes(), isIndex)) &&
+         llvm::all_of(op->getOperands(),
+                      [&](Value operand) { return isFree(operand); });
+}
+
+bool Differentiator::mustBeSaved(Value value) const {
+  return own.contains(value.getDefiningOp()) && !isFree(value);
+}
+
+/// In program order. A needed result of the layer is there anyway.
+void Differentiator::chooseSaved(const Slice &backward) {
+  llvm::DenseSet<Value> results;
+  for (unsigned index : use.results.set_bits())
+    if (results.insert(body.result(index)).second &&
+        backward.given.contains(body.result(index)))
+      derivative.reusedResults.push_back(index);
+  for (Operation *op : body.operations())
+    for (Value value : op->getResults())
+      if (backward.given.contains(value) && !results.contains(value))
+        saved.push_back(value);
+  derivative.numSaved = saved.size();
+}
+
+//===----------------------------------------------------------------------===//
+// The two segments
+//===----------------------------------------------------------------------===//
+
+void Differentiator::emitForward() {
+  FunctionBuilder f = FunctionBuilder::segment(
+      module, LayerOp(body.layer()).getLoc(), name + ".fwd", "forward", source);
+  SmallVector<Value> outputs;
+  for (unsigned index : use.results.set_bits()) {
+    derivative.results.push_back(index);
+    outputs.push_back(body.result(index));
+  }
+  llvm::append_range(outputs, saved);
+  Slice slice(outputs);
+  IRMapping mapping;
+  for (unsigned i = 0; i < body.getNumArguments(); ++i)
+    if (slice.arguments.contains(argument(i))) {
+      derivative.arguments.push_back(i);
+      mapping.map(argument(i), f.addArgument(argument(i).getType(),
+                                             body.argumentAttributes(i)));
+    }
+  cloneSlice(f.b, body.block(), slice, mapping);
+  for (unsigned index : derivative.results)
+    f.addResult(mapping.lookup(body.result(index)),
+                body.resultAttributes(index, role::activation));
+  for (Value value : saved)
+    f.addResult(mapping.lookup(value), body.savedAttributes(value));
+  derivative.forward = f.finishSegment();
+}
+
+void Differentiator::declareBackwardArguments(FunctionBuilder &f,
+                                              const Slice &backward,
+                                              IRMapping &mapping) {
+  auto declare = [&](Value value, const ValueAttributes &attributes) {
+    mapping.map(value, f.addArgument(value.getType(), attributes));
+  };
+  for (Value value : saved)
+    declare(value, body.savedAttributes(value));
+  for (unsigned index : derivative.reusedResults)
+    declare(body.result(index), body.resultAttributes(index, role::activation));
+  for (unsigned i = 0; i < body.getNumArguments(); ++i)
+    if (backward.arguments.contains(argument(i))) {
+      derivative.reusedArguments.push_back(i);
+      declare(argument(i), body.argumentAttributes(i));
+    }
+  for (unsigned index : use.cotangents.set_bits())
+    if (backward.arguments.contains(seeds[index])) {
+      derivative.cotangents.push_back(index);
+      declare(seeds[index], body.resultAttributes(index, role::cotangent));
+    }
+  for (unsigned i : derivative.accumulators)
+    declare(accumulators[i], body.argumentAttributes(i, role::accumulator));
+}
+
+void Differentiator::emitBackward(const Slice &backward) {
+  FunctionBuilder f =
+      FunctionBuilder::segment(module, LayerOp(body.layer()).getLoc(),
+                               name + ".bwd", "backward", source);
+  IRMapping mapping;
+  declareBackwardArguments(f, backward, mapping);
+  cloneSlice(f.b, body.block(), backward, mapping);
+  // The roots come as gradients and accumulators of ascending arguments;
+  // activations precede parameters, so the order is already right.
+  unsigned root = 0;
+  for (unsigned i : derivative.gradients)
+    f.addResult(mapping.lookup(roots[root++]),
+                body.argumentAttributes(i, role::cotangent));
+  unsigned firstAccumulator =
+      f.getNumArguments() - derivative.accumulators.size();
+  for (auto [k, i] : llvm::enumerate(derivative.accumulators))
+    f.addResult(mapping.lookup(roots[root++]),
+                body.argumentAttributes(i, role::accumulator)
+                    .alias(firstAccumulator + k));
+  derivative.backward = f.finishSegment();
+}
+
+FailureOr<LayerDerivative> stretto::differentiateLayer(ModuleOp module,
+                                                       LayerOp layer,
+                                                       const TrainingUse &use,
+                                                       StringRef name) {
+  return Differentiator(module, layer, use, name).run();
+}
+
+//===----------------------------------------------------------------------===//
+// Forward only
+//===----------------------------------------------------------------------===//
+
+ForwardSegment stretto::makeForwardSegment(ModuleOp module, LayerOp layer,
+                                           const ForwardUse &use,
+                                           StringRef name) {
+  LayerBody body(layer, LayerBody::Randomness::None);
+  FunctionBuilder f = FunctionBuilder::segment(
+      module, layer.getLoc(), name, use.direction, layer.getSymNameAttr());
+  ForwardSegment made;
+  SmallVector<Value> outputs;
+  for (unsigned index : use.results.set_bits())
+    outputs.push_back(body.result(index));
+  for (unsigned index : use.accumulated.set_bits())
+    outputs.push_back(body.result(index));
+  Slice slice(outputs);
+  IRMapping mapping;
+  for (BlockArgument argument : body.block().getArguments())
+    if (slice.arguments.contains(argument)) {
+      unsigned i = argument.getArgNumber();
+      made.arguments.push_back(i);
+      mapping.map(argument, f.addArgument(argument.getType(),
+                                          body.argumentAttributes(i)));
+    }
+  cloneSlice(f.b, body.block(), slice, mapping);
+  for (unsigned index : use.results.set_bits()) {
+    made.results.push_back(index);
+    f.addResult(mapping.lookup(body.result(index)),
+                body.resultAttributes(index, role::activation));
+  }
+  for (unsigned index : use.accumulated.set_bits()) {
+    made.accumulated.push_back(index);
+    ValueAttributes attributes(f.getContext(), role::partialScalar);
+    Value term = mapping.lookup(body.result(index));
+    BlockArgument total = f.addArgument(term.getType(), attributes);
+    f.addResult(AddOp::create(f.b, term.getLoc(), total, term),
+                attributes.alias(total.getArgNumber()));
+  }
+  made.segment = f.finishSegment();
+  return made;
+}

@@ -1,0 +1,191 @@
+//===- StepBuilder.cpp - the body of a step -------------------------------===//
+
+#include "StepBuilder.h"
+
+using namespace mlir;
+using namespace stretto;
+using llvm::BitVector;
+
+StepBuilder::StepBuilder(StepContext &context, StringRef name)
+    : context(context),
+      f(FunctionBuilder::step(context.module,
+                              ModelOp(context.graph.model).getLoc(), name)) {}
+
+//===----------------------------------------------------------------------===//
+// Arguments and results
+//===----------------------------------------------------------------------===//
+
+ValueAttributes StepBuilder::parameterAttributes(StringAttr path,
+                                                 StringRef kind) const {
+  const ModelParameter &parameter = context.graph.parameters.find(path)->second;
+  FunctionOpInterface layer = parameter.layer;
+  ValueAttributes attributes(path.getContext());
+  attributes.binding(Twine(kind) + ":" + path.getValue());
+  attributes.copy(layer.getArgAttrDict(parameter.argument),
+                  {attr::dims, attr::constraint});
+  if (kind == "param")
+    attributes.copy(layer.getArgAttrDict(parameter.argument),
+                    {attr::init, attr::noDecay});
+  return attributes;
+}
+
+SmallVector<Value> StepBuilder::addPerParameter(StringRef kind) {
+  SmallVector<Value> arguments;
+  for (const auto &[path, parameter] : context.graph.parameters)
+    arguments.push_back(
+        f.addArgument(parameter.type, parameterAttributes(path, kind)));
+  return arguments;
+}
+
+void StepBuilder::addParameters() {
+  SmallVector<Value> arguments = addPerParameter("param");
+  for (auto [entry, argument] : llvm::zip(context.graph.parameters, arguments))
+    parameters[entry.first] = argument;
+}
+
+/// The same constraint under a leading dimension that is not sharded.
+static ConstraintAttr withLeadingDim(ConstraintAttr constraint) {
+  if (!constraint)
+    return constraint;
+  SmallVector<int64_t> ends{0}, priorities{0};
+  SmallVector<bool> open{false};
+  llvm::append_range(ends, constraint.getDimEnds());
+  llvm::append_range(priorities, constraint.getPriorities());
+  llvm::append_range(open, constraint.getOpen());
+  return ConstraintAttr::get(constraint.getContext(), constraint.getFlatAxes(),
+                             ends, open, priorities, constraint.getCause());
+}
+
+void StepBuilder::addInputs(const llvm::DenseSet<Value> &needed,
+                            int64_t leading) {
+  FunctionOpInterface model = context.graph.model;
+  for (BlockArgument input : model.getFunctionBody().front().getArguments()) {
+    if (!needed.contains(input))
+      continue;
+    unsigned index = input.getArgNumber();
+    auto type = cast<RankedTensorType>(input.getType());
+    SmallVector<int64_t> shape{leading};
+    llvm::append_range(shape, type.getShape());
+    ValueAttributes attributes(f.getContext());
+    attributes.binding(
+        "input:" +
+        model.getArgAttrOfType<StringAttr>(index, attr::name).getValue());
+    if (auto dims = model.getArgAttrOfType<ArrayAttr>(index, attr::dims)) {
+      SmallVector<Attribute> names{f.b.getStringAttr("_")};
+      llvm::append_range(names, dims);
+      attributes.set(attr::dims, f.b.getArrayAttr(names));
+    }
+    attributes.set(attr::constraint,
+                   withLeadingDim(model.getArgAttrOfType<ConstraintAttr>(
+                       index, attr::constraint)));
+    Value argument = f.addArgument(
+        RankedTensorType::get(shape, type.getElementType()), attributes);
+    inputs.push_back({input, argument});
+  }
+}
+
+Value StepBuilder::addHyper() {
+  constexpr int64_t numHyperValues = 4;
+  return f.addArgument(
+      RankedTensorType::get({numHyperValues}, f.b.getF32Type()),
+      ValueAttributes(f.getContext()).binding("hyper"));
+}
+
+void StepBuilder::addOutput(Value value, const Twine &name) {
+  f.addResult(value, ValueAttributes(f.getContext()).binding("output:" + name));
+}
+
+//===----------------------------------------------------------------------===//
+// Loops and calls
+//===----------------------------------------------------------------------===//
+
+Value StepBuilder::zeros(Type type) {
+  return ZerosOp::create(f.b, f.getLoc(), type);
+}
+
+SmallVector<Value> StepBuilder::zeros(TypeRange types) {
+  return llvm::map_to_vector(types, [&](Type type) { return zeros(type); });
+}
+
+SmallVector<Value> StepBuilder::loop(
+    int64_t count, const llvm::DenseSet<Value> &needed, ValueRange carried,
+    llvm::function_ref<void(Environment &, MutableArrayRef<Value>)> body) {
+  SmallVector<Value> sliced, models;
+  for (auto [model, argument] : inputs)
+    if (needed.contains(model)) {
+      models.push_back(model);
+      sliced.push_back(argument);
+    }
+  auto loop = MicrobatchesOp::create(f.b, f.getLoc(), carried.getTypes(), count,
+                                     sliced, carried);
+  OpBuilder::InsertionGuard guard(f.b);
+  Block *block = f.b.createBlock(&loop.getBody());
+  Environment environment;
+  for (Value model : models)
+    environment[model] = block->addArgument(model.getType(), f.getLoc());
+  SmallVector<Value> values;
+  for (Value value : carried)
+    values.push_back(block->addArgument(value.getType(), f.getLoc()));
+  body(environment, values);
+  YieldOp::create(f.b, f.getLoc(), values);
+  return SmallVector<Value>(loop.getResults());
+}
+
+SmallVector<Value> StepBuilder::operandsOf(CallOp call,
+                                           ArrayRef<unsigned> arguments,
+                                           const Environment &environment) {
+  unsigned activations = call.getOperands().size();
+  return llvm::map_to_vector(arguments, [&](unsigned i) {
+    return i < activations ? environment.lookup(call.getOperand(i))
+                           : parameters.lookup(context.graph.pathOf(call, i));
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Forward only
+//===----------------------------------------------------------------------===//
+
+ForwardPlan::ForwardPlan(StepContext &context, StringRef direction,
+                         ValueRange wanted, ValueRange accumulated) {
+  needed.insert(wanted.begin(), wanted.end());
+  auto bitsIn = [](CallOp call, auto contains) {
+    BitVector bits(call.getNumResults());
+    for (auto [index, result] : llvm::enumerate(call.getResults()))
+      bits[index] = contains(result);
+    return bits;
+  };
+  for (CallOp call : llvm::reverse(context.graph.calls)) {
+    ForwardUse use{direction,
+                   bitsIn(call, [&](Value v) { return needed.contains(v); }),
+                   bitsIn(call, [&](Value v) {
+                     return llvm::is_contained(accumulated, v);
+                   })};
+    if (use.results.none() && use.accumulated.none())
+      continue;
+    const ForwardSegment *segment =
+        context.segments.forward(context.graph.getLayer(call), use);
+    for (unsigned i : segment->arguments)
+      if (i < call.getOperands().size())
+        needed.insert(call.getOperand(i));
+    calls.push_back({call, segment});
+  }
+  std::reverse(calls.begin(), calls.end());
+}
+
+void ForwardPlan::emit(StepBuilder &step, Environment &environment,
+                       llvm::DenseMap<Value, Value> &totals) const {
+  for (auto [call, segment] : calls) {
+    SmallVector<Value> operands =
+        step.operandsOf(call, segment->arguments, environment);
+    for (unsigned index : segment->accumulated)
+      operands.push_back(totals.lookup(CallOp(call).getResult(index)));
+    InvokeOp invocation =
+        invoke(step.f.b, segment->segment, operands, CallOp(call).getScope());
+    unsigned position = 0;
+    for (unsigned index : segment->results)
+      environment[CallOp(call).getResult(index)] =
+          invocation.getResult(position++);
+    for (unsigned index : segment->accumulated)
+      totals[CallOp(call).getResult(index)] = invocation.getResult(position++);
+  }
+}

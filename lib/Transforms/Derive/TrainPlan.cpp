@@ -1,0 +1,126 @@
+//===- TrainPlan.cpp - what every instance does in training ---------------===//
+
+#include "TrainPlan.h"
+
+using namespace mlir;
+using namespace stretto;
+using llvm::BitVector;
+
+namespace {
+class Planner {
+public:
+  Planner(const ModelGraph &graph, LayerSegments &segments)
+      : graph(graph), segments(segments) {}
+
+  LogicalResult run(const LossTerms &loss);
+  TrainPlan plan;
+
+private:
+  void findActiveValues();
+  const LayerFlow &flowOf(LayerOp layer);
+  TrainingUse useOf(CallOp call) const;
+  LogicalResult planCall(CallOp call);
+  void assignAccumulators(TrainPlan::Instance &instance);
+
+  const ModelGraph &graph;
+  LayerSegments &segments;
+  llvm::DenseSet<Value> active;        // depend on a parameter
+  llvm::DenseSet<Value> withCotangent; // and the loss depends on them
+  DenseMap<Operation *, std::unique_ptr<LayerFlow>> flows;
+  DenseMap<std::tuple<StringAttr, Operation *, unsigned>, unsigned> slots;
+};
+} // namespace
+
+const LayerFlow &Planner::flowOf(LayerOp layer) {
+  std::unique_ptr<LayerFlow> &flow = flows[layer];
+  if (!flow)
+    flow = std::make_unique<LayerFlow>(layer, LayerFlow::Differentiable);
+  return *flow;
+}
+
+void Planner::findActiveValues() {
+  for (CallOp call : graph.calls) {
+    const LayerFlow &flow = flowOf(graph.getLayer(call));
+    unsigned activations = call.getOperands().size();
+    for (auto [index, result] : llvm::enumerate(call.getResults()))
+      for (unsigned argument : flow.argumentsOfResult(index).set_bits())
+        if (argument >= activations ||
+            active.contains(call.getOperand(argument)))
+          active.insert(result);
+  }
+}
+
+TrainingUse Planner::useOf(CallOp call) const {
+  TrainingUse use{BitVector(call.getNumResults()),
+                  BitVector(call.getNumResults()),
+                  BitVector(call.getOperands().size())};
+  for (auto [index, result] : llvm::enumerate(call.getResults())) {
+    use.results[index] = plan.needed.contains(result);
+    use.cotangents[index] = withCotangent.contains(result);
+  }
+  for (auto [index, operand] : llvm::enumerate(call.getOperands()))
+    use.active[index] = active.contains(operand);
+  return use;
+}
+
+/// Calls are visited last to first, so every reader of a result is known.
+LogicalResult Planner::planCall(CallOp call) {
+  TrainingUse use = useOf(call);
+  if (use.results.none())
+    return success();
+  auto derivative = segments.derivative(graph.getLayer(call), use);
+  if (failed(derivative))
+    return failure();
+  unsigned activations = call.getOperands().size();
+  auto need = [&](ArrayRef<unsigned> arguments) {
+    for (unsigned i : arguments)
+      if (i < activations)
+        plan.needed.insert(call.getOperand(i));
+  };
+  need((*derivative)->arguments);
+  need((*derivative)->reusedArguments);
+  for (unsigned i : (*derivative)->gradients)
+    withCotangent.insert(call.getOperand(i));
+  plan.instances.push_back({call, *derivative, {}});
+  return success();
+}
+
+void Planner::assignAccumulators(TrainPlan::Instance &instance) {
+  for (unsigned argument : instance.derivative->accumulators) {
+    StringAttr path = graph.pathOf(instance.call, argument);
+    auto [it, fresh] =
+        slots.try_emplace({path, instance.derivative->backward, argument},
+                          plan.accumulators.size());
+    if (fresh) {
+      plan.accumulatorsOf[path].push_back(plan.accumulators.size());
+      plan.accumulators.push_back(
+          {path, graph.parameters.find(path)->second.type});
+    }
+    instance.accumulators.push_back(it->second);
+  }
+}
+
+LogicalResult Planner::run(const LossTerms &loss) {
+  findActiveValues();
+  for (Value sum : loss.sums) {
+    plan.needed.insert(sum);
+    if (active.contains(sum))
+      withCotangent.insert(sum);
+  }
+  for (CallOp call : llvm::reverse(graph.calls))
+    if (failed(planCall(call)))
+      return failure();
+  std::reverse(plan.instances.begin(), plan.instances.end());
+  for (TrainPlan::Instance &instance : plan.instances)
+    assignAccumulators(instance);
+  return success();
+}
+
+FailureOr<TrainPlan> TrainPlan::make(const ModelGraph &graph,
+                                     const LossTerms &loss,
+                                     LayerSegments &segments) {
+  Planner planner(graph, segments);
+  if (failed(planner.run(loss)))
+    return failure();
+  return std::move(planner.plan);
+}

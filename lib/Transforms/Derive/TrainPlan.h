@@ -1,0 +1,40 @@
+//===- TrainPlan.h - what every instance does in training -------*- C++ -*-===//
+//
+// Decides, from the loss backwards, which segments each call of the model runs
+// and which accumulators its gradients go to.
+//
+//===----------------------------------------------------------------------===//
+#ifndef STRETTO_LIB_TRANSFORMS_DERIVE_TRAINPLAN_H
+#define STRETTO_LIB_TRANSFORMS_DERIVE_TRAINPLAN_H
+
+#include "LayerSegments.h"
+#include "ScalarSegments.h"
+#include "stretto/Transforms/Apply/ModelGraph.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace stretto {
+
+struct TrainPlan {
+  struct Instance {
+    CallOp call;
+    const LayerDerivative *derivative;
+    llvm::SmallVector<unsigned> accumulators; // as backward takes them
+  };
+  llvm::SmallVector<Instance> instances; // in forward order
+  llvm::DenseSet<mlir::Value> needed;    // values of the model
+
+  /// One per parameter and way of using it: a tied parameter has several.
+  struct Accumulator {
+    mlir::StringAttr path;
+    mlir::Type type;
+  };
+  llvm::SmallVector<Accumulator> accumulators;
+  llvm::DenseMap<mlir::StringAttr, llvm::SmallVector<unsigned>> accumulatorsOf;
+
+  static mlir::FailureOr<TrainPlan>
+  make(const ModelGraph &graph, const LossTerms &loss, LayerSegments &segments);
+};
+
+} // namespace stretto
+
+#endif // STRETTO_LIB_TRANSFORMS_DERIVE_TRAINPLAN_H

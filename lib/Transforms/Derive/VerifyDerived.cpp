@@ -1,0 +1,116 @@
+//===- VerifyDerived.cpp - what holds after derive ------------------------===//
+
+#include "stretto/Dialect/Stretto/IR/StrettoOps.h"
+#include "stretto/Transforms/Derive/Passes.h"
+#include "llvm/ADT/StringMap.h"
+
+using namespace mlir;
+using namespace stretto;
+
+namespace stretto {
+#define GEN_PASS_DEF_VERIFYDERIVEDPASS
+#include "stretto/Transforms/Derive/Passes.h.inc"
+} // namespace stretto
+
+using Bindings = llvm::StringMap<Type>;
+
+static LogicalResult collect(StepOp step, bool results, Bindings &bindings) {
+  FunctionOpInterface function = step;
+  TypeRange types =
+      results ? function.getResultTypes() : function.getArgumentTypes();
+  for (auto [index, type] : llvm::enumerate(types)) {
+    auto binding =
+        results ? function.getResultAttrOfType<StringAttr>(index, attr::binding)
+                : function.getArgAttrOfType<StringAttr>(index, attr::binding);
+    StringRef what = results ? "result " : "argument ";
+    if (!binding)
+      return step.emitOpError(what) << index << " has no binding";
+    if (!bindings.try_emplace(binding.getValue(), type).second)
+      return step.emitOpError("binds '") << binding.getValue() << "' twice";
+  }
+  return success();
+}
+
+/// Parameters and moments come back; every parameter has one gradient.
+static LogicalResult verifyTrain(StepOp step, const Bindings &arguments,
+                                 const Bindings &results) {
+  auto expect = [&](const Twine &name, Type type) -> LogicalResult {
+    auto it = results.find(name.str());
+    if (it == results.end())
+      return step.emitOpError("does not return '") << name.str() << "'";
+    if (it->second != type)
+      return step.emitOpError("returns '")
+             << name.str() << "' as " << it->second << ", expected " << type;
+    return success();
+  };
+  for (const auto &entry : arguments) {
+    auto [kind, name] = entry.getKey().split(':');
+    if (kind == "param" && failed(expect("grad:" + name, entry.getValue())))
+      return failure();
+    if ((kind == "param" || kind.starts_with("moment")) &&
+        failed(expect(entry.getKey(), entry.getValue())))
+      return failure();
+  }
+  for (const auto &entry : results) {
+    auto [kind, name] = entry.getKey().split(':');
+    if (kind == "grad" && !arguments.contains("param:" + name.str()))
+      return step.emitOpError("returns a gradient of '")
+             << name << "', which is no parameter";
+  }
+  return success();
+}
+
+static LogicalResult verifyStep(StepOp step) {
+  Bindings arguments, results;
+  if (failed(collect(step, false, arguments)) ||
+      failed(collect(step, true, results)))
+    return failure();
+  return step.getSymName() == "train" ? verifyTrain(step, arguments, results)
+                                      : success();
+}
+
+static LogicalResult verifyAliases(SegmentOp segment) {
+  FunctionOpInterface function = segment;
+  llvm::DenseMap<int64_t, unsigned> taken;
+  for (auto [index, type] : llvm::enumerate(function.getResultTypes())) {
+    auto alias = function.getResultAttrOfType<IntegerAttr>(index, attr::alias);
+    if (!alias)
+      continue;
+    int64_t argument = alias.getInt();
+    if (argument < 0 || argument >= int64_t(function.getNumArguments()))
+      return segment.emitOpError("result ")
+             << index << " aliases argument " << argument << " of "
+             << function.getNumArguments();
+    if (function.getArgumentTypes()[argument] != type)
+      return segment.emitOpError("result ")
+             << index << " aliases argument " << argument << " of another type";
+    auto [it, fresh] = taken.try_emplace(argument, index);
+    if (!fresh)
+      return segment.emitOpError("results ") << it->second << " and " << index
+                                             << " alias argument " << argument;
+  }
+  return success();
+}
+
+namespace {
+struct VerifyDerived : stretto::impl::VerifyDerivedPassBase<VerifyDerived> {
+  void runOnOperation() override {
+    if (failed(verify(getOperation())))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult verify(ModuleOp module) {
+    for (Operation &op : *module.getBody()) {
+      if (isa<LayerOp, ModelOp>(op))
+        return op.emitOpError("is left after derive");
+      if (auto step = dyn_cast<StepOp>(op); step && failed(verifyStep(step)))
+        return failure();
+      if (auto segment = dyn_cast<SegmentOp>(op);
+          segment && failed(verifyAliases(segment)))
+        return failure();
+    }
+    return success();
+  }
+};
+} // namespace
