@@ -226,16 +226,18 @@ Status runInProcess(int64_t numRanks, const CommOptions &options,
                    " ranks in one process");
   Job job(numRanks, options);
   std::vector<std::thread> threads;
+  bool allStarted = true;
   for (int64_t rank = 1; rank < numRanks; ++rank) {
     try {
       threads.emplace_back([&, rank] { runRank(job, rank, body); });
     } catch (const std::exception &error) {
       job.abort(failure(Code::RunFailed, "cannot start a thread for rank ",
                         rank, ": ", error.what()));
+      allStarted = false;
       break;
     }
   }
-  if (!job.aborted())
+  if (allStarted)
     runRank(job, 0, body);
   for (std::thread &thread : threads)
     thread.join();
