@@ -16,6 +16,8 @@ public:
   AllocationCounter();
   ~AllocationCounter();
   int64_t allocations() const;
+  /// False where a sanitizer has its own malloc.
+  static bool works();
 };
 
 } // namespace stretto::runtime::test
