@@ -5,6 +5,7 @@
 #include "stretto/Cost/Passes.h"
 #include "stretto/Dialect/Program/IR/ProgramDialect.h"
 #include "stretto/Dialect/Stretto/IR/StrettoDialect.h"
+#include "stretto/Interpreter/Passes.h"
 #include "stretto/Transforms/Apply/Passes.h"
 #include "stretto/Transforms/Derive/Models.h"
 #include "stretto/Transforms/Derive/Passes.h"
@@ -23,6 +24,7 @@ int main(int argc, char **argv) {
   stretto::registerDerivePasses();
   stretto::registerShardPasses();
   stretto::registerMemoryPasses();
+  stretto::registerInterpreterPasses();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "Stretto optimizer driver\n", registry));
 }

@@ -8,6 +8,7 @@
 #define STRETTO_TEST_UNIT_INTERPRETER_TESTPROGRAM_H
 
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "stretto/Interpreter/Interpreter.h"
 
