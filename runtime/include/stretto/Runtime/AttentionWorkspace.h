@@ -21,8 +21,8 @@ struct AttentionShape {
 };
 
 /// Queries worked on at a time: 64, or fewer when their scores (f32,
-/// kvLen x queries) would not stay within 512 KiB of L2 cache; a multiple of 16,
-/// the queries of one vector.
+/// kvLen x queries) would not stay within 512 KiB of L2 cache; a multiple of
+/// 16, the queries of one vector.
 constexpr int64_t attentionQueryBlock(const AttentionShape &shape) {
   int64_t queries = shape.kvLen <= 2048 ? 64 : shape.kvLen <= 4096 ? 32 : 16;
   int64_t all = (shape.qLen + 15) / 16 * 16;
