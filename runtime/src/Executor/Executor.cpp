@@ -33,13 +33,16 @@ public:
 
   Status prepare() override {
     STRETTO_TRY(checkRanks());
-    STRETTO_TRY(compareRanks("Program", loaded->hash()));
+    STRETTO_TRY(compareRanks("another Program", loaded->hash()));
+    STRETTO_TRY(compareRanks("other libraries or another processor",
+                             xxh3(device.identity()))
+                    .within(device.identity()));
     STRETTO_TRY(connectGroups());
     return allocateArena();
   }
 
   Status initialize(Bytes kernels) override {
-    STRETTO_TRY(compareRanks("kernels", xxh3(kernels)));
+    STRETTO_TRY(compareRanks("other kernels", xxh3(kernels)));
     STRETTO_TRY(device.loadKernels(kernels, kernelNames()));
     ExpandContext context;
     context.program = loaded.get();
@@ -145,7 +148,7 @@ private:
     STRETTO_TRY(ranks.everyone().gather(&value, all.data(), sizeof(value)));
     for (size_t rank = 1; rank < all.size(); ++rank)
       if (all[rank] != all[0])
-        return failure(Code::RunFailed, "rank ", rank, " has another ", what,
+        return failure(Code::RunFailed, "rank ", rank, " has ", what,
                        " than rank 0 (hash ", std::hex, all[rank], " against ",
                        all[0], "); start all ranks from the same executable");
     return Status::ok();

@@ -57,6 +57,10 @@ class Device {
 public:
   virtual ~Device() = default;
 
+  /// What results may depend on: libraries with versions, instruction set. All
+  /// ranks of a job have the same.
+  virtual std::string identity() const = 0;
+
   /// Zeroed memory, 64-byte aligned, that lives as long as the device.
   virtual Result<void *> allocate(uint64_t bytes) = 0;
 

@@ -6,6 +6,7 @@
 #include "KernelLibrary.h"
 
 #include "stretto/Runtime/Device.h"
+#include "stretto/Runtime/Isa.h"
 
 #include <cerrno>
 #include <cstring>
@@ -80,6 +81,12 @@ class CpuDevice final : public Device {
 public:
   explicit CpuDevice(std::unique_ptr<DnnContext> context)
       : context(std::move(context)) {}
+
+  std::string identity() const override {
+    static const char *const levels[] = {"v1", "v3", "v4"};
+    return concat("oneDNN ", dnnlVersion(), ", x86-64-",
+                  levels[int(hostIsa())]);
+  }
 
   Result<void *> allocate(uint64_t bytes) override {
     STRETTO_ASSIGN(Arena arena, Arena::map(std::max<uint64_t>(bytes, 64)));

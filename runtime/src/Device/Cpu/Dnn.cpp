@@ -23,6 +23,11 @@ void useOneThread() {
     set(1);
 }
 
+std::string dnnlVersion() {
+  const dnnl_version_t &version = *dnnl_version();
+  return concat(version.major, ".", version.minor, ".", version.patch);
+}
+
 static memory::desc matrix(int64_t rows, int64_t cols, int64_t rowStride,
                            int64_t colStride) {
   return memory::desc({rows, cols}, memory::data_type::f32,

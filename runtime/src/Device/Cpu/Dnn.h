@@ -66,6 +66,9 @@ private:
   size_t scratchpadBytes = 0;
 };
 
+/// "2.6.3", of the library that is loaded.
+std::string dnnlVersion();
+
 /// One thread for oneDNN's parallel loops in the calling thread.
 void useOneThread();
 
