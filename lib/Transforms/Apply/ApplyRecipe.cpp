@@ -4,6 +4,7 @@
 #include "BindShapes.h"
 #include "stretto/Dialect/Stretto/IR/StrettoOps.h"
 #include "stretto/Transforms/Apply/Passes.h"
+#include "stretto/Transforms/Apply/VerifyModel.h"
 
 using namespace mlir;
 using namespace stretto;
@@ -24,7 +25,7 @@ LogicalResult stretto::applyRecipe(ModuleOp module, const Recipe &recipe,
                         {applied.samplesPerMicrobatch(), recipe.sequence})))
     return failure();
   module->setAttr(attr::recipe, toAttribute(module.getContext(), applied));
-  return success();
+  return verifyPositions(module);
 }
 
 namespace {

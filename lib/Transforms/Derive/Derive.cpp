@@ -1,6 +1,7 @@
 //===- Derive.cpp - from a model to a training step -----------------------===//
 
 #include "StepBuilder.h"
+#include "stretto/Transforms/Apply/VerifyModel.h"
 #include "stretto/Transforms/Derive/Passes.h"
 
 using namespace mlir;
@@ -43,7 +44,8 @@ private:
   LogicalResult run(ModuleOp module) {
     FailureOr<AppliedRecipe> applied = readRecipeAttribute(module);
     FailureOr<ModelGraph> graph = ModelGraph::read(module);
-    if (failed(applied) || failed(graph) || failed(checkReady(*graph)))
+    if (failed(applied) || failed(graph) || failed(checkReady(*graph)) ||
+        failed(verifyNoCoupling(module, *graph)))
       return failure();
     StepContext context(module, *graph, *applied);
     context.seed = makeSeedSegment(module, context.loss);

@@ -9,6 +9,17 @@
 
 include "mlir/Pass/PassBase.td"
 
+def VerifyModelPass : Pass<"verify-model", "::mlir::ModuleOp"> {
+  let summary = "check the model contract";
+  let description = [{
+    Inputs count samples in their first dimension; parameters are declared once,
+    initialised, and tied to what exists; every loss term is a sum and a count of
+    rank 0, the count from inputs alone; samples meet only in loss sums (checked
+    once recipe or plan split the batch); positions fit the tables they index
+    (checked once the sequence is bound).
+  }];
+}
+
 def ApplyRecipePass : Pass<"apply-recipe", "::mlir::ModuleOp"> {
   let summary = "set the recipe and bind batch and sequence to numbers";
   let description = [{
