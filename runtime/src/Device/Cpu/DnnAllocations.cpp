@@ -75,9 +75,10 @@ void *allocateAligned(size_t bytes, std::align_val_t align) noexcept {
 }
 
 void release(void *block) noexcept {
-  char *address = static_cast<char *>(block);
-  if (address >= pool[0] && address < pool[0] + sizeof(pool))
-    blocksInUse[(address - pool[0]) / slabBytes].fetch_sub(1);
+  uintptr_t offset =
+      reinterpret_cast<uintptr_t>(block) - reinterpret_cast<uintptr_t>(pool);
+  if (offset < sizeof(pool))
+    blocksInUse[offset / slabBytes].fetch_sub(1);
   else
     std::free(block);
 }
