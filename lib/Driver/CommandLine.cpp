@@ -57,8 +57,8 @@ public:
   }
   void number(OptionId id, double &field) {
     const Arg *arg = list.getLastArg(id);
-    if (arg && (llvm::StringRef(arg->getValue()).getAsDouble(field) ||
-                !(field > 0)))
+    if (arg &&
+        (llvm::StringRef(arg->getValue()).getAsDouble(field) || !(field > 0)))
       complain(arg->getSpelling(), "a positive number", arg->getValue());
   }
   void yesNo(OptionId id, bool &field) {
@@ -82,7 +82,8 @@ public:
   void complain(llvm::StringRef option, llvm::StringRef expected,
                 llvm::StringRef got) {
     if (problem.empty())
-      problem = ("'" + option + "' takes " + expected + ", got '" + got + "'").str();
+      problem =
+          ("'" + option + "' takes " + expected + ", got '" + got + "'").str();
   }
 
   std::string problem;
@@ -92,10 +93,12 @@ private:
 };
 } // namespace
 
-std::optional<int> driver::parseCommandLine(
-    llvm::StringRef command, llvm::StringRef usage, CommandArguments arguments,
-    bool passUnknown, CommandLine &line, llvm::raw_ostream &out,
-    llvm::raw_ostream &err) {
+std::optional<int> driver::parseCommandLine(llvm::StringRef command,
+                                            llvm::StringRef usage,
+                                            CommandArguments arguments,
+                                            bool passUnknown, CommandLine &line,
+                                            llvm::raw_ostream &out,
+                                            llvm::raw_ostream &err) {
   OptionTable table;
   unsigned missingIndex, missingCount;
   InputArgList list = table.ParseArgs(arguments, missingIndex, missingCount);

@@ -66,7 +66,8 @@ Compilation::Compilation(CompileOptions options, llvm::raw_ostream &err)
   context.appendDialectRegistry(registry);
   context.loadAllAvailableDialects();
   context.printOpOnDiagnostic(false);
-  handler = std::make_unique<SourceMgrDiagnosticHandler>(sources, &context, err);
+  handler =
+      std::make_unique<SourceMgrDiagnosticHandler>(sources, &context, err);
 }
 
 Compilation::~Compilation() = default;
@@ -172,9 +173,9 @@ int Compilation::apply() {
   Diagnostics diagnostics;
   FailureOr<int64_t> microbatches =
       plan.resolveMicrobatches(recipe.globalBatch, diagnostics);
-  if (failed(microbatches) ||
-      failed(applyPlan(*moduleRef, plan, diagnostics)))
+  if (failed(microbatches) || failed(applyPlan(*moduleRef, plan, diagnostics)))
     return reject(diagnostics);
+  diagnostics.print(err); // warnings
   if (failed(applyRecipe(*moduleRef, recipe, *microbatches)))
     return exitInputRejected;
   return exitOk;
@@ -207,13 +208,12 @@ int Compilation::writeExecutable() {
 int Compilation::dump(Phase phase) {
   if (options.dumpDir.empty() || phase == Phase::Executable)
     return exitOk;
-  if (std::error_code code =
-          llvm::sys::fs::create_directories(options.dumpDir))
+  if (std::error_code code = llvm::sys::fs::create_directories(options.dumpDir))
     return fail("cannot make '" + options.dumpDir + "': " + code.message(),
                 exitInputRejected);
   SmallString<128> path(options.dumpDir);
-  llvm::sys::path::append(path, Twine(int(phase) + 1) + "-" +
-                                    phaseName(phase) + ".mlir");
+  llvm::sys::path::append(path, Twine(int(phase) + 1) + "-" + phaseName(phase) +
+                                    ".mlir");
   std::error_code code;
   llvm::raw_fd_ostream os(path, code);
   if (!code) {

@@ -10,8 +10,7 @@ using namespace stretto;
 using namespace stretto::driver;
 
 int stretto::runCompileCommand(CommandArguments arguments,
-                               llvm::raw_ostream &out,
-                               llvm::raw_ostream &err) {
+                               llvm::raw_ostream &out, llvm::raw_ostream &err) {
   CommandLine line;
   if (auto code = parseCommandLine(
           "compile",

@@ -204,7 +204,8 @@ static void printJson(const Explanation &explanation, llvm::raw_ostream &out) {
   out << "\n";
 }
 
-static void printTables(const Explanation &explanation, llvm::raw_ostream &out) {
+static void printTables(const Explanation &explanation,
+                        llvm::raw_ostream &out) {
   out << "parameters and inputs\n";
   for (const TensorInfo &tensor : explanation.tensors)
     out << "  " << tensor.binding << " " << tensor.shape << ": "
@@ -222,11 +223,11 @@ static void printTables(const Explanation &explanation, llvm::raw_ostream &out) 
 }
 
 int stretto::runExplainCommand(CommandArguments arguments,
-                               llvm::raw_ostream &out,
-                               llvm::raw_ostream &err) {
+                               llvm::raw_ostream &out, llvm::raw_ostream &err) {
   CommandLine line;
   if (auto code = parseCommandLine(
-          "explain", "MODEL [--tensor PATH] [--recipe FILE] [--plan FILE] [--json]",
+          "explain",
+          "MODEL [--tensor PATH] [--recipe FILE] [--plan FILE] [--json]",
           arguments, /*passUnknown=*/false, line, out, err))
     return *code;
   Compilation compilation(line.compile, err);
@@ -243,7 +244,8 @@ int stretto::runExplainCommand(CommandArguments arguments,
     if (explanation.tensors.empty()) {
       err << "error: no parameter or input '" << line.tensor << "'"
           << suggest(line.tensor,
-                     std::vector<StringRef>(known.begin(), known.end()), "known")
+                     std::vector<StringRef>(known.begin(), known.end()),
+                     "known")
           << "\n";
       return exitInputRejected;
     }

@@ -20,7 +20,8 @@ double driver::trainingFlops(ModuleOp module, const Recipe &recipe) {
       elements *= double(dim.size.value_or(1));
     parameters += elements;
   }
-  return 6.0 * parameters * double(recipe.globalBatch) * double(recipe.sequence);
+  return 6.0 * parameters * double(recipe.globalBatch) *
+         double(recipe.sequence);
 }
 
 namespace {
@@ -28,7 +29,8 @@ namespace {
 /// How small each named dimension may become.
 class Sizes {
 public:
-  Sizes(ModuleOp module, const Plan &plan, Recipe &recipe, int64_t microbatches);
+  Sizes(ModuleOp module, const Plan &plan, Recipe &recipe,
+        int64_t microbatches);
 
   /// New size of a dimension called `name`, or `size` itself.
   int64_t of(StringRef name, int64_t size) const {
@@ -117,9 +119,9 @@ static void resizeLayer(LayerOp layer, const Sizes &sizes) {
   llvm::for_each(body.getArguments(), resize);
   for (Operation &op : body)
     llvm::for_each(op.getResults(), resize);
-  layer.setFunctionType(FunctionType::get(
-      layer.getContext(), body.getArgumentTypes(),
-      body.getTerminator()->getOperandTypes()));
+  layer.setFunctionType(
+      FunctionType::get(layer.getContext(), body.getArgumentTypes(),
+                        body.getTerminator()->getOperandTypes()));
 }
 
 /// Keeps two instances of every layer that maps its first operand's type to its
@@ -156,9 +158,9 @@ std::string driver::shrink(ModuleOp module, Recipe &recipe, const Plan &plan,
     resizeLayer(layer, sizes);
   for (ModelOp model : module.getOps<ModelOp>()) {
     for (CallOp call : model.getOps<CallOp>())
-      for (auto [result, type] :
-           llvm::zip(call.getResults(),
-                     symbols.lookup<LayerOp>(call.getCallee()).getResultTypes()))
+      for (auto [result, type] : llvm::zip(
+               call.getResults(),
+               symbols.lookup<LayerOp>(call.getCallee()).getResultTypes()))
         result.setType(type);
     if (int64_t dropped = dropInstances(model))
       sizes.changes.push_back(std::to_string(dropped) + " instances dropped");

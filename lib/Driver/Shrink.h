@@ -14,13 +14,13 @@
 
 namespace stretto::driver {
 
-/// Floating-point operations of one training step of the model, roughly: six per
-/// parameter and token.
+/// Floating-point operations of one training step of the model, roughly: six
+/// per parameter and token.
 double trainingFlops(mlir::ModuleOp module, const Recipe &recipe);
 
-/// Makes named dimensions, batch, sequence and the number of instances per layer
-/// small, keeping for every dimension whether the axes that the plan gives it
-/// divide it and whether they outnumber it. Returns what changed
+/// Makes named dimensions, batch, sequence and the number of instances per
+/// layer small, keeping for every dimension whether the axes that the plan
+/// gives it divide it and whether they outnumber it. Returns what changed
 /// ("embed 256 -> 16, …"), empty when nothing did.
 std::string shrink(mlir::ModuleOp module, Recipe &recipe, const Plan &plan,
                    int64_t microbatches);

@@ -32,8 +32,8 @@ static constexpr Command commands[] = {
 static int printUsage(llvm::raw_ostream &os, int code) {
   os << "usage: stretto COMMAND ...\n\n";
   for (const Command &command : commands)
-    os << "  " << command.name
-       << std::string(10 - command.name.size(), ' ') << command.summary << "\n";
+    os << "  " << command.name << std::string(10 - command.name.size(), ' ')
+       << command.summary << "\n";
   os << "\n`stretto COMMAND --help` tells its options.\n";
   return code;
 }

@@ -47,7 +47,8 @@ enum ExitCode : int {
 };
 
 struct CompileOptions {
-  std::string model;  // folder with model.mlir, recipe.yaml, plan.yaml, or a .mlir
+  std::string
+      model; // folder with model.mlir, recipe.yaml, plan.yaml, or a .mlir
   std::string recipe; // empty: from the folder, else defaults
   std::string plan;   // empty: from the folder, else one device
   std::string output; // the executable

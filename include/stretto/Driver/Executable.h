@@ -15,8 +15,8 @@ namespace stretto {
 /// Path of the runner: `stretto-runner` in the folder of the running tool.
 std::string findRunner();
 
-/// Writes the executable of a module in the Program phase to `output`. Returns an
-/// exit code; `message` says what went wrong.
+/// Writes the executable of a module in the Program phase to `output`. Returns
+/// an exit code; `message` says what went wrong.
 int writeExecutable(mlir::ModuleOp module, llvm::StringRef output,
                     std::string &message);
 

@@ -113,9 +113,9 @@ FailureOr<DistAttr> StepAssigner::argumentDist(StepOp step,
       step.getArgAttrOfType<ConstraintAttr>(index, attr::constraint);
   ConstraintAttr used = constraintOfUse(argument, symbols);
   if (kind == "param") {
-    auto found = distributionFor(step.getLoc(), mesh,
-                                 constraint ? constraint : used,
-                                 tensor(argument).getShape());
+    auto found =
+        distributionFor(step.getLoc(), mesh, constraint ? constraint : used,
+                        tensor(argument).getShape());
     if (succeeded(found))
       resting[name] = *found;
     return found;
@@ -257,12 +257,11 @@ LogicalResult StepAssigner::visit(MicrobatchesOp loop) {
   Block &body = loop.getBody().front();
   unsigned numInputs = loop.getInputs().size();
   for (auto [i, input] : llvm::enumerate(loop.getInputs()))
-    body.getArgument(i).setType(withDist(tensor(body.getArgument(i)),
-                                         dropLeading(getDist(input))));
+    body.getArgument(i).setType(
+        withDist(tensor(body.getArgument(i)), dropLeading(getDist(input))));
   for (auto [i, carried] : llvm::enumerate(loop.getCarried()))
     if (DistAttr known = getDist(carried))
-      body.getArgument(numInputs + i)
-          .setType(withDist(tensor(carried), known));
+      body.getArgument(numInputs + i).setType(withDist(tensor(carried), known));
   if (failed(visitBlock(body)))
     return failure();
   auto yield = cast<YieldOp>(body.getTerminator());

@@ -50,11 +50,12 @@ LogicalResult BodyAssigner::run(ArrayRef<DistAttr> arguments,
   }
   for (BlockArgument argument : body.getArguments())
     if (!getDist(argument))
-      argument.setType(withDist(
-          tensor(argument), DistAttr::replicated(mesh, tensor(argument).getRank())));
-  segment.setFunctionType(FunctionType::get(
-      segment.getContext(), body.getArgumentTypes(),
-      body.getTerminator()->getOperandTypes()));
+      argument.setType(
+          withDist(tensor(argument),
+                   DistAttr::replicated(mesh, tensor(argument).getRank())));
+  segment.setFunctionType(
+      FunctionType::get(segment.getContext(), body.getArgumentTypes(),
+                        body.getTerminator()->getOperandTypes()));
   return success();
 }
 
@@ -181,9 +182,9 @@ void BodyAssigner::fillFromOperands(Operation *op, const OpRule &rule,
 /// result is no bigger than the operand, and no factor holds them. For rank-0
 /// sums a replicated operand becomes partial instead of the partial one being
 /// reduced: the one reduction at the end of the chain serves all.
-SmallVector<AxisRef>
-BodyAssigner::passingPartial(Operation *op, const OpRule &rule,
-                             const Placement &placement) {
+SmallVector<AxisRef> BodyAssigner::passingPartial(Operation *op,
+                                                  const OpRule &rule,
+                                                  const Placement &placement) {
   SmallVector<AxisRef> all;
   bool scalars = true, mixed = false;
   int64_t bytes = 0;
@@ -221,8 +222,8 @@ BodyAssigner::passingPartial(Operation *op, const OpRule &rule,
       continue;
     if (scalars && set.operands.size() == op->getNumOperands())
       return all;
-    bool othersScalar = llvm::all_of(
-        llvm::enumerate(op->getOperands()), [&](auto entry) {
+    bool othersScalar =
+        llvm::all_of(llvm::enumerate(op->getOperands()), [&](auto entry) {
           return llvm::is_contained(set.operands, unsigned(entry.index())) ||
                  tensor(entry.value()).getRank() == 0;
         });
@@ -353,7 +354,11 @@ static Value rematerialize(OpBuilder &builder, Value value, DistAttr target,
     return copy->getResult(0);
   }
   if (auto iota = dyn_cast<IotaOp>(op)) {
-    Value like = reshard(iota.getLike(), target);
+    // Only the shape of `like` matters: go back to what was not moved yet.
+    Value like = iota.getLike();
+    while (auto moved = like.getDefiningOp<ReshardOp>())
+      like = moved.getX();
+    like = reshard(like, target);
     Operation *copy = builder.clone(*op);
     copy->setOperand(0, like);
     copy->getResult(0).setType(withDist(tensor(value), target));
@@ -368,10 +373,10 @@ Value BodyAssigner::reshard(Value value, DistAttr target, const Twine &cause) {
   Value &known = resharded[{value, target}];
   if (known)
     return known;
-  Value made = rematerialize(builder, value, target,
-                             [&](Value like, DistAttr dist) {
-                               return reshard(like, dist, cause);
-                             });
+  Value made =
+      rematerialize(builder, value, target, [&](Value like, DistAttr dist) {
+        return reshard(like, dist, cause);
+      });
   if (!made)
     made = ReshardOp::create(builder, value.getLoc(),
                              withDist(tensor(value), target), value,
@@ -382,10 +387,11 @@ Value BodyAssigner::reshard(Value value, DistAttr target, const Twine &cause) {
 }
 
 Value BodyAssigner::maskPad(Value value, unsigned dim, double neutral) {
-  return MaskPadOp::create(builder, value.getLoc(), value.getType(), value,
-                           builder.getI64IntegerAttr(dim),
-                           builder.getI64IntegerAttr(tensor(value).getDimSize(dim)),
-                           builder.getF64FloatAttr(neutral), OffsetAttr());
+  return MaskPadOp::create(
+      builder, value.getLoc(), value.getType(), value,
+      builder.getI64IntegerAttr(dim),
+      builder.getI64IntegerAttr(tensor(value).getDimSize(dim)),
+      builder.getF64FloatAttr(neutral), OffsetAttr());
 }
 
 Value BodyAssigner::zeroPadding(Value value) {

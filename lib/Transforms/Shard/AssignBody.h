@@ -19,8 +19,8 @@ public:
         padding(segment) {}
 
   /// `arguments`: distribution of every argument, null where the body decides
-  /// (accumulators take that of the raw gradient added to them). `results`: what
-  /// the caller wants, null where the body decides.
+  /// (accumulators take that of the raw gradient added to them). `results`:
+  /// what the caller wants, null where the body decides.
   mlir::LogicalResult run(llvm::ArrayRef<DistAttr> arguments,
                           llvm::ArrayRef<DistAttr> results);
 
@@ -42,8 +42,7 @@ private:
   void maskOperands(mlir::Operation *op, const OpRule &rule,
                     const Placement &placement);
   void typeResults(mlir::Operation *op, const OpRule &rule,
-                   const Placement &placement,
-                   llvm::ArrayRef<AxisRef> passing);
+                   const Placement &placement, llvm::ArrayRef<AxisRef> passing);
   mlir::Value reshard(mlir::Value value, DistAttr target,
                       const llvm::Twine &cause);
   mlir::Value maskPad(mlir::Value value, unsigned dim, double neutral);

@@ -32,7 +32,8 @@ static SmallVector<Type> localTypes(TypeRange types) {
 }
 
 static SmallVector<DistAttr> distributions(ValueRange values) {
-  return llvm::map_to_vector(values, [](Value value) { return getDist(value); });
+  return llvm::map_to_vector(values,
+                             [](Value value) { return getDist(value); });
 }
 
 /// Clones the body with local types, so that every copy can be told what its
@@ -95,9 +96,9 @@ static void localizeStep(StepOp step) {
       for (Block &block : region)
         llvm::for_each(block.getArguments(), localizeValue);
   });
-  step.setFunctionType(FunctionType::get(
-      step.getContext(), localTypes(step.getArgumentTypes()),
-      localTypes(step.getResultTypes())));
+  step.setFunctionType(FunctionType::get(step.getContext(),
+                                         localTypes(step.getArgumentTypes()),
+                                         localTypes(step.getResultTypes())));
 }
 
 namespace {

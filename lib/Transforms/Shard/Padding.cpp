@@ -28,8 +28,8 @@ bool PaddingState::isZero(Value value, unsigned dim) {
 
 /// The contract at segment borders; saved activations promise nothing.
 bool PaddingState::ofArgument(BlockArgument argument) {
-  auto role = segment.getArgAttrOfType<StringAttr>(argument.getArgNumber(),
-                                                   attr::role);
+  auto role =
+      segment.getArgAttrOfType<StringAttr>(argument.getArgNumber(), attr::role);
   if (role && llvm::is_contained({"param", "cotangent", "accumulator", "grad",
                                   "moment", "input"},
                                  role.getValue()))

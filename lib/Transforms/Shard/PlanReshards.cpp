@@ -1,9 +1,9 @@
 //===- PlanReshards.cpp - reshards become slices and collectives ----------===//
 //
-// A reshard is taken apart in the order that moves the least: partial axes first
-// (reduce-scatter where the target appends the axis to a dimension, all-reduce
-// otherwise, once everything that can shrink the value has), then axes that move
-// between dimensions (all-to-all), then gathers, then slices.
+// A reshard is taken apart in the order that moves the least: partial axes
+// first (reduce-scatter where the target appends the axis to a dimension,
+// all-reduce otherwise, once everything that can shrink the value has), then
+// axes that move between dimensions (all-to-all), then gathers, then slices.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,11 +49,9 @@ private:
   GroupAttr group(ArrayRef<AxisRef> axes) {
     return GroupAttr::get(op.getContext(), from.getMesh(), axes);
   }
-  /// Is splitting dimension `dim` over its target axes possible with the padding
-  /// it has now?
-  int64_t targetExtent(unsigned dim) {
-    return target.getPaddedExtents()[dim];
-  }
+  /// Is splitting dimension `dim` over its target axes possible with the
+  /// padding it has now?
+  int64_t targetExtent(unsigned dim) { return target.getPaddedExtents()[dim]; }
   template <typename OpT, typename... Args> void emit(Args... args) {
     value = OpT::create(builder, op.getLoc(), currentType(), value, args...,
                         op.getCauseAttr());
@@ -77,10 +75,10 @@ static bool isPrefix(ArrayRef<AxisRef> prefix, ArrayRef<AxisRef> axes) {
 }
 
 RankedTensorType ReshardBuilder::currentType() {
-  ReduceKind kind =
-      partial.empty()
-          ? ReduceKind::Sum
-          : (from.isPartial() ? from.getPartialKind() : target.getPartialKind());
+  ReduceKind kind = partial.empty()
+                        ? ReduceKind::Sum
+                        : (from.isPartial() ? from.getPartialKind()
+                                            : target.getPartialKind());
   return withDist(cast<RankedTensorType>(op.getX().getType()),
                   DistAttr::get(op.getContext(), from.getMesh(), dims, partial,
                                 kind, padded));
@@ -137,8 +135,8 @@ void ReshardBuilder::reducePartials() {
   if (rest.empty())
     return;
   partial = staying;
-  emit<AllReduceOp>(group(rest), ReduceKindAttr::get(op.getContext(),
-                                                     from.getPartialKind()));
+  emit<AllReduceOp>(
+      group(rest), ReduceKindAttr::get(op.getContext(), from.getPartialKind()));
 }
 
 /// Replicated over an axis to partial over it: the value stays on member 0.
@@ -231,7 +229,8 @@ Value ReshardBuilder::build() {
 }
 
 namespace {
-struct PlanReshardsPass : stretto::impl::PlanReshardsPassBase<PlanReshardsPass> {
+struct PlanReshardsPass
+    : stretto::impl::PlanReshardsPassBase<PlanReshardsPass> {
   void runOnOperation() override {
     WalkResult result = getOperation().walk([&](ReshardOp op) {
       if (!getDist(op.getX()) || !getDist(op.getResult())) {

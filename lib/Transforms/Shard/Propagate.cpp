@@ -64,8 +64,7 @@ struct FactorWish {
 
 } // namespace
 
-LogicalResult BodyPropagation::collect(Value value,
-                                       ConstraintAttr constraint) {
+LogicalResult BodyPropagation::collect(Value value, ConstraintAttr constraint) {
   if (!constraint)
     return success();
   for (unsigned dim = 0; dim < constraint.getRank(); ++dim) {
@@ -85,9 +84,9 @@ LogicalResult BodyPropagation::collect(Value value,
 LogicalResult BodyPropagation::collectWishes() {
   Block &body = segment.getBody().front();
   for (BlockArgument argument : body.getArguments())
-    if (failed(collect(argument,
-                       segment.getArgAttrOfType<ConstraintAttr>(
-                           argument.getArgNumber(), attr::constraint))))
+    if (failed(
+            collect(argument, segment.getArgAttrOfType<ConstraintAttr>(
+                                  argument.getArgNumber(), attr::constraint))))
       return failure();
   for (auto [index, value] :
        llvm::enumerate(body.getTerminator()->getOperands()))
@@ -116,9 +115,8 @@ static void collectFactorWishes(Value value, const DimFactors &dims,
       SmallVector<AxisRef> fitted = fitAxes(axes, rule.factors[factor].size);
       bool blocked = rule.factors[factor].kind == FactorKind::Blocked;
       // A compound part cannot be padded alone: its neighbours would shift.
-      bool uneven =
-          factors.size() > 1 &&
-          paddedExtent(rule.factors[factor].size, fitted) != 0;
+      bool uneven = factors.size() > 1 &&
+                    paddedExtent(rule.factors[factor].size, fitted) != 0;
       if (fitted.empty() || blocked || uneven)
         continue;
       wishes.push_back({factor, fitted, wish->priority,
@@ -136,8 +134,8 @@ void BodyPropagation::decide(Operation *op) {
   SmallVector<FactorWish> factorWishes;
   auto visit = [&](Value value, const DimFactors &dims) {
     collectFactorWishes(
-        value, dims, rule,
-        [&](unsigned dim) { return wishOf(value, dim); }, factorWishes);
+        value, dims, rule, [&](unsigned dim) { return wishOf(value, dim); },
+        factorWishes);
   };
   for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
     visit(operand, dims);
@@ -227,8 +225,7 @@ struct PropagatePass : stretto::impl::PropagatePassBase<PropagatePass> {
         continue;
       auto source = symbols.lookup<SegmentOp>(producer.getCallee());
       unsigned result = cast<OpResult>(operand).getResultNumber();
-      if (Attribute constraint =
-              source.getResultAttr(result, attr::constraint))
+      if (Attribute constraint = source.getResultAttr(result, attr::constraint))
         segment.setArgAttr(index, attr::constraint, constraint);
     }
   }

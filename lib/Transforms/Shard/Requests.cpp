@@ -42,18 +42,19 @@ FailureOr<SmallVector<AxisRef>> shard::resolveAxes(Location loc, MeshAttr mesh,
       llvm::raw_string_ostream os(known);
       llvm::interleaveComma(mesh.getNames(), os,
                             [&](StringAttr n) { os << n.getValue(); });
-      return emitError(loc) << "constraint names '" << name.getValue()
-                            << "', which is no axis of the mesh; its axes are: "
-                            << known;
+      return emitError(loc)
+             << "constraint names '" << name.getValue()
+             << "', which is no axis of the mesh; its axes are: " << known;
     }
     axes.push_back(*ref);
   }
   return axes;
 }
 
-ConstraintAttr
-shard::makeConstraint(MeshAttr mesh, ArrayRef<SmallVector<AxisRef>> dims,
-                      ArrayRef<int64_t> priorities, StringRef cause) {
+ConstraintAttr shard::makeConstraint(MeshAttr mesh,
+                                     ArrayRef<SmallVector<AxisRef>> dims,
+                                     ArrayRef<int64_t> priorities,
+                                     StringRef cause) {
   MLIRContext *context = mesh.getContext();
   SmallVector<StringAttr> names;
   SmallVector<int64_t> ends;

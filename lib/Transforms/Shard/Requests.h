@@ -26,18 +26,18 @@ ConstraintAttr makeConstraint(MeshAttr mesh,
                               llvm::ArrayRef<int64_t> priorities,
                               llvm::StringRef cause);
 
-/// Axes that a dimension of `size` can hold: all of them (with padding when they
-/// do not divide it), or, when the shards outnumber the elements by a whole
-/// factor, the major part of them: two kv heads on four ranks are two shards,
-/// each replicated twice.
+/// Axes that a dimension of `size` can hold: all of them (with padding when
+/// they do not divide it), or, when the shards outnumber the elements by a
+/// whole factor, the major part of them: two kv heads on four ranks are two
+/// shards, each replicated twice.
 llvm::SmallVector<AxisRef> fitAxes(llvm::ArrayRef<AxisRef> axes, int64_t size);
 
 /// Extent with padding that `size` needs on `axes`, 0 when it divides.
 int64_t paddedExtent(int64_t size, llvm::ArrayRef<AxisRef> axes);
 
-/// The distribution that a constraint asks for on a value of `shape`: dimensions
-/// in order of priority, an axis used once, nothing partial. Null constraint:
-/// replicated.
+/// The distribution that a constraint asks for on a value of `shape`:
+/// dimensions in order of priority, an axis used once, nothing partial. Null
+/// constraint: replicated.
 mlir::FailureOr<DistAttr> distributionFor(mlir::Location loc, MeshAttr mesh,
                                           ConstraintAttr constraint,
                                           llvm::ArrayRef<int64_t> shape);

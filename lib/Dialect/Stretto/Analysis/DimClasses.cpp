@@ -70,8 +70,8 @@ DimClasses::DimClasses(FunctionOpInterface function) {
           names.try_emplace(classOf(value, dim), text.getValue());
   };
   for (BlockArgument argument : block.getArguments())
-    name(argument, function.getArgAttrOfType<ArrayAttr>(
-                       argument.getArgNumber(), attr::dims));
+    name(argument, function.getArgAttrOfType<ArrayAttr>(argument.getArgNumber(),
+                                                        attr::dims));
   if (!block.mightHaveTerminator())
     return;
   Operation *terminator = block.getTerminator();

@@ -15,17 +15,20 @@ LogicalResult ReshardOp::verify() {
 /// On bare local tensors the shapes must follow from the group; on distributed
 /// types shapes are global and stay. `scaled` is the dimension whose extent is
 /// multiplied (gather) or divided (scatter, slice) by the number of members.
-static LogicalResult verifyShape(Operation *op, GroupAttr group, int64_t growing,
-                                 int64_t shrinking) {
-  ArrayRef<int64_t> from = shape(op->getOperand(0)), to = shape(op->getResult(0));
+static LogicalResult verifyShape(Operation *op, GroupAttr group,
+                                 int64_t growing, int64_t shrinking) {
+  ArrayRef<int64_t> from = shape(op->getOperand(0)),
+                    to = shape(op->getResult(0));
   int64_t members = group.getNumMembers();
   bool distributed = bool(getDist(op->getOperand(0)));
   SmallVector<int64_t> expected(from);
-  for (auto [dim, grows] : {std::pair(growing, true), std::pair(shrinking, false)}) {
+  for (auto [dim, grows] :
+       {std::pair(growing, true), std::pair(shrinking, false)}) {
     if (dim < 0)
       continue;
     if (dim >= int64_t(from.size()))
-      return op->emitOpError("dimension ") << dim << " is outside rank " << from.size();
+      return op->emitOpError("dimension ")
+             << dim << " is outside rank " << from.size();
     if (distributed)
       continue;
     if (!grows && expected[dim] % members != 0)
@@ -40,8 +43,12 @@ static LogicalResult verifyShape(Operation *op, GroupAttr group, int64_t growing
   return success();
 }
 
-LogicalResult AllReduceOp::verify() { return verifyShape(*this, getGroup(), -1, -1); }
-LogicalResult KeepFirstOp::verify() { return verifyShape(*this, getGroup(), -1, -1); }
+LogicalResult AllReduceOp::verify() {
+  return verifyShape(*this, getGroup(), -1, -1);
+}
+LogicalResult KeepFirstOp::verify() {
+  return verifyShape(*this, getGroup(), -1, -1);
+}
 LogicalResult AllGatherOp::verify() {
   return verifyShape(*this, getGroup(), getDim(), -1);
 }

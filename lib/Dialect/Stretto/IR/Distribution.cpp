@@ -88,7 +88,8 @@ static LogicalResult readValue(Operation *op, StringRef what, unsigned index,
       SmallVector<AxisRef> merged = canonicalAxes(axes);
       int64_t padded = factors.size() == 1 ? dist.getPaddedExtents()[d] : 0;
       if (rule.factors[factor].kind == FactorKind::Blocked && !merged.empty())
-        return complain("dimension " + Twine(d) + " must be whole, but lies on " +
+        return complain("dimension " + Twine(d) +
+                        " must be whole, but lies on " +
                         toString(dist.getMesh(), merged));
       if (known[factor] && (placement.axes[factor] != merged ||
                             placement.padded[factor] != padded))
@@ -155,12 +156,14 @@ passingPartial(Operation *op, const OpRule &rule, const Placement &placement) {
     return ArrayRef<unsigned>(set.operands) == ArrayRef<unsigned>(partial);
   });
   if (!linear)
-    return op->emitOpError("is not linear in its partial operands (partial over ")
+    return op->emitOpError(
+               "is not linear in its partial operands (partial over ")
            << toString(mesh, first.getPartialAxes())
            << "); an all-reduce is missing";
   for (const auto &axes : placement.axes)
     if (axesOverlap(axes, first.getPartialAxes()))
-      return op->emitOpError("shards a factor over an axis of its partial operand ")
+      return op->emitOpError(
+                 "shards a factor over an axis of its partial operand ")
              << toString(mesh, first.getPartialAxes());
   return SmallVector<AxisRef>(first.getPartialAxes());
 }
@@ -170,9 +173,9 @@ passingPartial(Operation *op, const OpRule &rule, const Placement &placement) {
 /// partial over exactly its reduced axes and what passes.
 LogicalResult stretto::verifyDistribution(Operation *op) {
   unsigned encoded = 0, total = 0;
-  for (Value value : llvm::concat<Value>(
-           SmallVector<Value>(op->getOperands()),
-           SmallVector<Value>(op->getResults()))) {
+  for (Value value :
+       llvm::concat<Value>(SmallVector<Value>(op->getOperands()),
+                           SmallVector<Value>(op->getResults()))) {
     ++total;
     encoded += bool(getDist(value));
   }
@@ -184,7 +187,8 @@ LogicalResult stretto::verifyDistribution(Operation *op) {
   FailureOr<Placement> placement = readPlacement(op, rule, /*diagnose=*/true);
   if (failed(placement))
     return failure();
-  FailureOr<SmallVector<AxisRef>> passing = passingPartial(op, rule, *placement);
+  FailureOr<SmallVector<AxisRef>> passing =
+      passingPartial(op, rule, *placement);
   if (failed(passing))
     return failure();
   for (auto [i, result] : llvm::enumerate(op->getResults())) {
@@ -198,8 +202,8 @@ LogicalResult stretto::verifyDistribution(Operation *op) {
         (!expected.empty() && kind != dist.getPartialKind()))
       return op->emitOpError("result ")
              << i << " is partial over "
-             << toString(dist.getMesh(), dist.getPartialAxes())
-             << ", expected " << stringifyReduceKind(kind) << " "
+             << toString(dist.getMesh(), dist.getPartialAxes()) << ", expected "
+             << stringifyReduceKind(kind) << " "
              << toString(dist.getMesh(), expected);
   }
   return success();

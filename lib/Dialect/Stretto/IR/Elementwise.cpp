@@ -63,8 +63,7 @@ static OpRule linearIn(Operation *op, ArrayRef<SmallVector<unsigned, 2>> sets) {
   return rule;
 }
 
-static LogicalResult inferLike(Value operand,
-                               SmallVectorImpl<Type> &inferred) {
+static LogicalResult inferLike(Value operand, SmallVectorImpl<Type> &inferred) {
   inferred.push_back(bareType(operand.getType()));
   return success();
 }
@@ -84,10 +83,10 @@ static LogicalResult inferBroadcast(std::optional<Location> loc,
 //===----------------------------------------------------------------------===//
 
 #define UNARY(OP, LINEAR)                                                      \
-  LogicalResult OP::inferReturnTypes(                                          \
-      MLIRContext *, std::optional<Location>, ValueRange operands,             \
-      DictionaryAttr, OpaqueProperties, RegionRange,                             \
-      SmallVectorImpl<Type> &inferred) {                                       \
+  LogicalResult OP::inferReturnTypes(MLIRContext *, std::optional<Location>,   \
+                                     ValueRange operands, DictionaryAttr,      \
+                                     OpaqueProperties, RegionRange,            \
+                                     SmallVectorImpl<Type> &inferred) {        \
     return inferLike(operands[0], inferred);                                   \
   }                                                                            \
   OpRule OP::getShardingRule() {                                               \
@@ -130,14 +129,14 @@ LogicalResult ConvertOp::verify() {
 #define BINARY(OP, ...)                                                        \
   LogicalResult OP::inferReturnTypes(                                          \
       MLIRContext *, std::optional<Location> loc, ValueRange operands,         \
-      DictionaryAttr, OpaqueProperties, RegionRange,                             \
+      DictionaryAttr, OpaqueProperties, RegionRange,                           \
       SmallVectorImpl<Type> &inferred) {                                       \
-    return inferBroadcast(loc, operands,                                       \
-                          tensor(operands[0]).getElementType(), inferred);     \
+    return inferBroadcast(loc, operands, tensor(operands[0]).getElementType(), \
+                          inferred);                                           \
   }                                                                            \
   OpRule OP::getShardingRule() {                                               \
-    return linearIn(*this, std::initializer_list<SmallVector<unsigned, 2>>     \
-                           __VA_ARGS__);                                       \
+    return linearIn(                                                           \
+        *this, std::initializer_list<SmallVector<unsigned, 2>> __VA_ARGS__);   \
   }
 
 BINARY(AddOp, {{0, 1}})
@@ -193,7 +192,8 @@ void DropoutOp::localizeAttributes(ArrayRef<DistAttr> operands,
   setOffsetsAttr(ArrayAttr::get(getContext(), offsets));
 }
 
-LogicalResult MaskPadOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+LogicalResult MaskPadOp::inferReturnTypes(MLIRContext *,
+                                          std::optional<Location>,
                                           ValueRange operands, DictionaryAttr,
                                           OpaqueProperties, RegionRange,
                                           SmallVectorImpl<Type> &inferred) {
@@ -207,6 +207,6 @@ OpRule MaskPadOp::getShardingRule() {
 void MaskPadOp::localizeAttributes(ArrayRef<DistAttr> operands,
                                    ArrayRef<DistAttr>, Operation *original) {
   auto source = cast<MaskPadOp>(original);
-  setOffsetAttr(
-      OffsetAttr::ofShard(operands[0], getDim(), shape(source.getX())[getDim()]));
+  setOffsetAttr(OffsetAttr::ofShard(operands[0], getDim(),
+                                    shape(source.getX())[getDim()]));
 }

@@ -25,8 +25,8 @@ INFER(SoftmaxOp) {
 
 LogicalResult SoftmaxOp::verify() {
   if (getDim() >= shape(getX()).size())
-    return emitOpError("dimension ") << getDim() << " is outside rank "
-                                     << shape(getX()).size();
+    return emitOpError("dimension ")
+           << getDim() << " is outside rank " << shape(getX()).size();
   return success();
 }
 
@@ -40,8 +40,9 @@ OpRule SoftmaxOp::getShardingRule() {
 // Normalisations over the last dimension
 //===----------------------------------------------------------------------===//
 
-/// x [rows..., n], vectors [n]; `vectorResults` results of shape [n] that sum over
-/// rows. Operand 1 is gamma; `linearOperand` (or -1) is where it is linear.
+/// x [rows..., n], vectors [n]; `vectorResults` results of shape [n] that sum
+/// over rows. Operand 1 is gamma; `linearOperand` (or -1) is where it is
+/// linear.
 static OpRule normRule(Operation *op, int linearOperand) {
   OpRule rule;
   ArrayRef<int64_t> dims = shape(op->getOperand(0));
@@ -137,13 +138,15 @@ INFER(AttentionOp) {
   if (q.size() != 4)
     return emitOptionalError(loc, "q must be [batch, q_len, heads, head_dim]");
   inferred.push_back(bare(operands[0]));
-  inferred.push_back(make({q[0], q[2], q[1]}, tensor(operands[0]).getElementType()));
+  inferred.push_back(
+      make({q[0], q[2], q[1]}, tensor(operands[0]).getElementType()));
   return success();
 }
 
 LogicalResult AttentionOp::verify() {
   ArrayRef<int64_t> q = shape(getQ()), k = shape(getK()), v = shape(getV());
-  if (q.size() != 4 || k.size() != 4 || !compatible(k, v) || !compatible(q.take_front(1), k.take_front(1)) ||
+  if (q.size() != 4 || k.size() != 4 || !compatible(k, v) ||
+      !compatible(q.take_front(1), k.take_front(1)) ||
       !compatible(q.take_back(1), k.take_back(1)))
     return emitOpError("expected k and v [batch, kv_len, kv_heads, head_dim] "
                        "with the batch and head_dim of q");
@@ -191,8 +194,8 @@ static void localizeAttention(OpT op, OpT source, DistAttr dist) {
     return;
   ArrayRef<int64_t> q = shape(source.getQ());
   op.setHeadsGlobal(q[2]);
-  op.setBatchOffsetAttr(OffsetAttr::ofShard(
-      dist, 0, q[0], source.getSamples().value_or(0)));
+  op.setBatchOffsetAttr(
+      OffsetAttr::ofShard(dist, 0, q[0], source.getSamples().value_or(0)));
   op.setHeadOffsetAttr(OffsetAttr::ofShard(dist, 2, q[2]));
 }
 
@@ -271,8 +274,8 @@ void CrossEntropyGradOp::localizeAttributes(ArrayRef<DistAttr> operands,
                                             Operation *original) {
   auto source = cast<CrossEntropyGradOp>(original);
   unsigned last = shape(source.getLogits()).size() - 1;
-  setOffsetAttr(OffsetAttr::ofShard(operands[0], last,
-                                    shape(source.getLogits())[last]));
+  setOffsetAttr(
+      OffsetAttr::ofShard(operands[0], last, shape(source.getLogits())[last]));
 }
 
 //===----------------------------------------------------------------------===//

@@ -13,7 +13,8 @@ using namespace mlir;
 using namespace stretto;
 
 //===----------------------------------------------------------------------===//
-// Signatures: %x: type dims [a, b] …, params(%g: type dims [a] init ones no_decay)
+// Signatures: %x: type dims [a, b] …, params(%g: type dims [a] init ones
+// no_decay)
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -60,12 +61,11 @@ static ParseResult parseInit(OpAsmParser &parser, NamedAttrList &attrs) {
                     : *kind >= InitKind::Normal ? 1
                                                 : 0;
   if (values.size() != expected)
-    return parser.emitError(loc)
-           << keyword << " takes " << expected << " numbers, got "
-           << values.size();
+    return parser.emitError(loc) << keyword << " takes " << expected
+                                 << " numbers, got " << values.size();
   values.resize(2, 0.0);
-  attrs.set(attr::init, InitAttr::get(parser.getContext(), *kind, values[0],
-                                      values[1]));
+  attrs.set(attr::init,
+            InitAttr::get(parser.getContext(), *kind, values[0], values[1]));
   return success();
 }
 
@@ -145,8 +145,8 @@ static ParseResult parseDefinition(OpAsmParser &parser, OperationState &result,
   for (const OpAsmParser::Argument &argument : signature.arguments)
     inputs.push_back(argument.type);
   Builder &builder = parser.getBuilder();
-  result.addAttribute(typeAttr, TypeAttr::get(builder.getFunctionType(
-                                    inputs, results)));
+  result.addAttribute(typeAttr,
+                      TypeAttr::get(builder.getFunctionType(inputs, results)));
   result.addAttribute(argAttrs, builder.getArrayAttr(signature.attributes));
   if (parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return failure();
@@ -170,10 +170,9 @@ static void printArgument(OpAsmPrinter &printer, BlockArgument argument,
       printer << " name " << name;
   if (auto dims = attrs.getAs<ArrayAttr>(attr::dims)) {
     printer << " dims [";
-    llvm::interleaveComma(dims.getAsRange<StringAttr>(), printer,
-                          [&](StringAttr dim) {
-                            printer.printKeywordOrString(dim.getValue());
-                          });
+    llvm::interleaveComma(
+        dims.getAsRange<StringAttr>(), printer,
+        [&](StringAttr dim) { printer.printKeywordOrString(dim.getValue()); });
     printer << "]";
   }
   if (auto init = attrs.getAs<InitAttr>(attr::init)) {
@@ -342,7 +341,8 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (!layer)
     return emitOpError("no layer @") << getCallee();
   unsigned activations = layer.getNumActivations();
-  TypeRange expected = TypeRange(layer.getArgumentTypes()).take_front(activations);
+  TypeRange expected =
+      TypeRange(layer.getArgumentTypes()).take_front(activations);
   if (expected != TypeRange(getOperands().getTypes()))
     return (emitOpError("passes ")
             << getOperands().size() << " activations that do not match the "
@@ -355,11 +355,11 @@ LogicalResult CallOp::verifySymbolUses(SymbolTableCollection &symbols) {
            << "declared here";
   if (std::optional<DictionaryAttr> bind = getBind())
     for (NamedAttribute entry : *bind) {
-      bool known = llvm::any_of(
-          llvm::seq(activations, layer.getNumArguments()), [&](unsigned i) {
-            return layer.getParameterName(i).getValue() ==
-                   entry.getName().getValue();
-          });
+      bool known = llvm::any_of(llvm::seq(activations, layer.getNumArguments()),
+                                [&](unsigned i) {
+                                  return layer.getParameterName(i).getValue() ==
+                                         entry.getName().getValue();
+                                });
       if (!known)
         return emitOpError("binds '")
                << entry.getName().getValue() << "', which is no parameter of @"

@@ -20,7 +20,8 @@ static ParseResult parseFunction(OpAsmParser &parser, OperationState &result) {
       OpT::getResAttrsAttrName(result.name));
 }
 
-template <typename OpT> static void printFunction(OpAsmPrinter &printer, OpT op) {
+template <typename OpT>
+static void printFunction(OpAsmPrinter &printer, OpT op) {
   function_interface_impl::printFunctionOp(
       printer, op, /*isVariadic=*/false, op.getFunctionTypeAttrName(),
       op.getArgAttrsAttrName(), op.getResAttrsAttrName());
@@ -81,7 +82,8 @@ LogicalResult MicrobatchesOp::verify() {
            << getInputs().size() + getCarried().size();
   for (Value input : getInputs()) {
     auto type = dyn_cast<RankedTensorType>(input.getType());
-    if (!type || type.getRank() < 1 || type.getDimSize(0) != int64_t(getCount()))
+    if (!type || type.getRank() < 1 ||
+        type.getDimSize(0) != int64_t(getCount()))
       return emitOpError("inputs need the leading dimension ") << getCount();
   }
   auto yield = dyn_cast<YieldOp>(block.getTerminator());

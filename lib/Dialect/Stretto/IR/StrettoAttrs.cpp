@@ -102,7 +102,8 @@ static void printMesh(AsmPrinter &printer, MeshAttr mesh) {
 // InitAttr
 //===----------------------------------------------------------------------===//
 
-InitAttr InitAttr::get(MLIRContext *context, InitKind kind, double a, double b) {
+InitAttr InitAttr::get(MLIRContext *context, InitKind kind, double a,
+                       double b) {
   Builder builder(context);
   return get(context, kind, builder.getF64FloatAttr(a),
              builder.getF64FloatAttr(b));
@@ -128,13 +129,13 @@ Attribute InitAttr::parse(AsmParser &parser, Type) {
     if (parser.parseRParen())
       return {};
   }
-  size_t expected = *kind == InitKind::Uniform                ? 2
-                    : *kind == InitKind::Normal ||
-                            *kind == InitKind::Constant       ? 1
-                                                              : 0;
+  size_t expected = *kind == InitKind::Uniform ? 2
+                    : *kind == InitKind::Normal || *kind == InitKind::Constant
+                        ? 1
+                        : 0;
   if (values.size() != expected) {
-    parser.emitError(loc) << keyword << " takes " << expected << " numbers, got "
-                          << values.size();
+    parser.emitError(loc) << keyword << " takes " << expected
+                          << " numbers, got " << values.size();
     return {};
   }
   values.resize(2, 0.0);
@@ -186,12 +187,11 @@ Attribute MeshAttr::parse(AsmParser &parser, Type) {
 
 void MeshAttr::print(AsmPrinter &printer) const {
   printer << "<";
-  llvm::interleaveComma(llvm::zip(getNames(), getSizes()), printer,
-                        [&](auto pair) {
-                          printer.printKeywordOrString(
-                              std::get<0>(pair).getValue());
-                          printer << " = " << std::get<1>(pair);
-                        });
+  llvm::interleaveComma(
+      llvm::zip(getNames(), getSizes()), printer, [&](auto pair) {
+        printer.printKeywordOrString(std::get<0>(pair).getValue());
+        printer << " = " << std::get<1>(pair);
+      });
   printer << ">";
 }
 
@@ -348,8 +348,7 @@ Attribute DistAttr::parse(AsmParser &parser, Type) {
   }
   if (parser.parseGreater())
     return {};
-  DistAttr dist =
-      get(parser.getContext(), *mesh, dims, partial, kind, padded);
+  DistAttr dist = get(parser.getContext(), *mesh, dims, partial, kind, padded);
   if (failed(verify([&]() { return parser.emitError(parser.getNameLoc()); },
                     *mesh, dist.getFlatAxes(), dist.getDimEnds(),
                     dist.getPartialAxes(), dist.getPartialKind(),

@@ -20,8 +20,7 @@ LogicalResult ConstantOp::verify() {
 
 OpRule ConstantOp::getShardingRule() {
   OpRule rule;
-  rule.results.push_back(
-      OpRule::plain(rule.addFactors(shape(getResult()))));
+  rule.results.push_back(OpRule::plain(rule.addFactors(shape(getResult()))));
   return rule;
 }
 
@@ -47,24 +46,23 @@ static FailureOr<EinsumOp::Labels> parseSpec(StringRef spec) {
 
 EinsumOp::Labels EinsumOp::getLabels() { return *parseSpec(getSpec()); }
 
-LogicalResult EinsumOp::inferReturnTypes(MLIRContext *,
-                                         std::optional<Location> loc,
-                                         ValueRange operands,
-                                         DictionaryAttr attributes,
-                                         OpaqueProperties properties,
-                                         RegionRange regions,
-                                         SmallVectorImpl<Type> &inferred) {
+LogicalResult
+EinsumOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
+                           ValueRange operands, DictionaryAttr attributes,
+                           OpaqueProperties properties, RegionRange regions,
+                           SmallVectorImpl<Type> &inferred) {
   Adaptor adaptor(operands, attributes, properties, regions);
   auto labels = parseSpec(adaptor.getSpec());
   if (failed(labels))
-    return emitOptionalError(loc, "malformed einsum \"", adaptor.getSpec(),
-                             "\"; expected a form like \"b s e, e f -> b s f\"");
+    return emitOptionalError(
+        loc, "malformed einsum \"", adaptor.getSpec(),
+        "\"; expected a form like \"b s e, e f -> b s f\"");
   llvm::StringMap<int64_t> extents;
   auto bind = [&](ArrayRef<StringRef> names, Value value) -> LogicalResult {
     if (names.size() != shape(value).size())
-      return emitOptionalError(loc, "einsum \"", adaptor.getSpec(), "\" names ",
-                               names.size(), " dimensions for an operand of rank ",
-                               shape(value).size());
+      return emitOptionalError(
+          loc, "einsum \"", adaptor.getSpec(), "\" names ", names.size(),
+          " dimensions for an operand of rank ", shape(value).size());
     for (auto [name, extent] : llvm::zip(names, shape(value))) {
       auto [it, fresh] = extents.try_emplace(name, extent);
       if (!fresh && !ShapedType::isDynamic(it->second) &&
@@ -124,8 +122,8 @@ OpRule EinsumOp::getShardingRule() {
       auto [it, fresh] = ids.try_emplace(name, 0);
       if (fresh) {
         bool kept = llvm::is_contained(labels.result, name);
-        it->second = rule.addFactor(
-            extent, kept ? FactorKind::Parallel : FactorKind::Reduction);
+        it->second = rule.addFactor(extent, kept ? FactorKind::Parallel
+                                                 : FactorKind::Reduction);
       }
       dims.push_back({it->second});
     }
@@ -142,13 +140,11 @@ OpRule EinsumOp::getShardingRule() {
 // reduce, broadcast, transpose
 //===----------------------------------------------------------------------===//
 
-LogicalResult ReduceOp::inferReturnTypes(MLIRContext *,
-                                         std::optional<Location> loc,
-                                         ValueRange operands,
-                                         DictionaryAttr attributes,
-                                         OpaqueProperties properties,
-                                         RegionRange regions,
-                                         SmallVectorImpl<Type> &inferred) {
+LogicalResult
+ReduceOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
+                           ValueRange operands, DictionaryAttr attributes,
+                           OpaqueProperties properties, RegionRange regions,
+                           SmallVectorImpl<Type> &inferred) {
   Adaptor adaptor(operands, attributes, properties, regions);
   SmallVector<int64_t> dims;
   for (auto [dim, extent] : llvm::enumerate(shape(operands[0])))
@@ -217,13 +213,11 @@ OpRule BroadcastOp::getShardingRule() {
   return rule;
 }
 
-LogicalResult TransposeOp::inferReturnTypes(MLIRContext *,
-                                            std::optional<Location> loc,
-                                            ValueRange operands,
-                                            DictionaryAttr attributes,
-                                            OpaqueProperties properties,
-                                            RegionRange regions,
-                                            SmallVectorImpl<Type> &inferred) {
+LogicalResult
+TransposeOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
+                              ValueRange operands, DictionaryAttr attributes,
+                              OpaqueProperties properties, RegionRange regions,
+                              SmallVectorImpl<Type> &inferred) {
   Adaptor adaptor(operands, attributes, properties, regions);
   ArrayRef<int64_t> from = shape(operands[0]);
   SmallVector<int64_t> dims;
@@ -266,8 +260,7 @@ LogicalResult IotaOp::inferReturnTypes(MLIRContext *context,
                                        ValueRange operands, DictionaryAttr,
                                        OpaqueProperties, RegionRange,
                                        SmallVectorImpl<Type> &inferred) {
-  inferred.push_back(
-      make(shape(operands[0]), IntegerType::get(context, 32)));
+  inferred.push_back(make(shape(operands[0]), IntegerType::get(context, 32)));
   return success();
 }
 

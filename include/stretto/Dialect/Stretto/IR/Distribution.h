@@ -14,7 +14,8 @@ namespace stretto {
 /// What every factor of an operation holds.
 struct Placement {
   llvm::SmallVector<llvm::SmallVector<AxisRef>> axes; // per factor
-  llvm::SmallVector<int64_t> padded; // per factor: extent incl. padding, 0 = none
+  llvm::SmallVector<int64_t>
+      padded; // per factor: extent incl. padding, 0 = none
 
   explicit Placement(const OpRule &rule)
       : axes(rule.factors.size()), padded(rule.factors.size(), 0) {}
@@ -37,8 +38,8 @@ llvm::SmallVector<AxisRef> reductionAxes(const OpRule &rule, unsigned result,
                                          const Placement &placement,
                                          ReduceKind &kind);
 
-/// Reads the placement off the encodings of `op`; diagnoses what contradicts the
-/// rule when `diagnose`.
+/// Reads the placement off the encodings of `op`; diagnoses what contradicts
+/// the rule when `diagnose`.
 mlir::FailureOr<Placement> readPlacement(mlir::Operation *op,
                                          const OpRule &rule, bool diagnose);
 

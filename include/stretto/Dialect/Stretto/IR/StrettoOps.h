@@ -20,14 +20,13 @@
 
 namespace stretto {
 
-/// Checks that the encodings of `op`'s operands and results (all or none must be
-/// set) are what its sharding rule allows. Diagnoses at the op.
+/// Checks that the encodings of `op`'s operands and results (all or none must
+/// be set) are what its sharding rule allows. Diagnoses at the op.
 mlir::LogicalResult verifyDistribution(mlir::Operation *op);
 
 /// Trait of tensor operations: verifyDistribution.
 template <typename ConcreteType>
-class Distributed
-    : public mlir::OpTrait::TraitBase<ConcreteType, Distributed> {
+class Distributed : public mlir::OpTrait::TraitBase<ConcreteType, Distributed> {
 public:
   static mlir::LogicalResult verifyTrait(mlir::Operation *op) {
     return verifyDistribution(op);

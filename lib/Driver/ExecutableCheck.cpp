@@ -1,0 +1,159 @@
+//===- ExecutableCheck.cpp - the executable against the reference ---------===//
+
+#include "ExecutableCheck.h"
+#include "stretto/Driver/Compilation.h"
+#include "stretto/Runtime/Safetensors.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
+
+using namespace mlir;
+using namespace stretto;
+using namespace stretto::driver;
+using interp::Tensor;
+
+static std::string inFolder(StringRef folder, const Twine &name) {
+  SmallString<128> path(folder);
+  llvm::sys::path::append(path, name);
+  return path.str().str();
+}
+
+namespace {
+/// Tensors of one safetensors file in 32 bits: f32 for floats, i32 for
+/// integers.
+class File32 {
+public:
+  void add(std::string name, ArrayRef<int64_t> shape, const Tensor &tensor) {
+    append(tensor);
+    entries.push_back({std::move(name),
+                       tensor.isFloat() ? "F32" : "I32",
+                       {shape.begin(), shape.end()},
+                       0,
+                       0});
+  }
+  void append(const Tensor &tensor) {
+    auto put = [&](auto value) {
+      data.append(reinterpret_cast<const char *>(&value), sizeof(value));
+    };
+    if (tensor.isFloat())
+      for (double value : tensor.getFloats())
+        put(float(value));
+    else
+      for (int64_t value : tensor.getInts())
+        put(int32_t(value));
+  }
+  void addEntry(std::string name, StringRef type, ArrayRef<int64_t> shape) {
+    entries.push_back(
+        {std::move(name), type.str(), {shape.begin(), shape.end()}, 0, 0});
+  }
+  LogicalResult write(const std::string &path, std::string &error) {
+    std::error_code code;
+    llvm::raw_fd_ostream os(path, code);
+    if (!code) {
+      os << runtime::safetensorsHeader(entries, {}) << data;
+      os.close();
+      code = os.error();
+      os.clear_error();
+    }
+    if (code)
+      error = "cannot write '" + path + "': " + code.message();
+    return failure(bool(code));
+  }
+
+private:
+  std::vector<runtime::TensorEntry> entries;
+  std::string data;
+};
+} // namespace
+
+/// The train step's inputs with their logical shapes [M, samples, …].
+static void
+forEachInput(ModuleOp derived,
+             function_ref<void(StringRef, ArrayRef<int64_t>, bool)> visit) {
+  auto step = SymbolTable(derived).lookup<StepOp>("train");
+  for (unsigned i = 0; i < step.getNumArguments(); ++i) {
+    auto binding = step.getArgAttrOfType<StringAttr>(i, attr::binding);
+    auto [kind, name] = binding.getValue().split(':');
+    auto type = cast<RankedTensorType>(step.getArgumentTypes()[i]);
+    if (kind == "input")
+      visit(name, type.getShape(), !isa<FloatType>(type.getElementType()));
+  }
+}
+
+LogicalResult driver::writeRunInputs(StringRef folder,
+                                     const interp::Trajectory &reference,
+                                     const interp::InputSource &inputs,
+                                     int64_t steps, ModuleOp derived,
+                                     std::string &error) {
+  File32 batches, parameters;
+  forEachInput(derived,
+               [&](StringRef name, ArrayRef<int64_t> shape, bool integers) {
+                 // [M, samples, …] per step is [steps, global batch, …] in one
+                 // file.
+                 SmallVector<int64_t> whole{steps, shape[0] * shape[1]};
+                 llvm::append_range(whole, shape.drop_front(2));
+                 for (int64_t step = 1; step <= steps; ++step)
+                   batches.append(inputs(name, shape, integers, step));
+                 batches.addEntry(name.str(), integers ? "I32" : "F32", whole);
+               });
+  for (const auto &[binding, tensor] : reference.initial) {
+    auto [kind, name] = StringRef(binding).split(':');
+    if (kind == "param")
+      parameters.add(name.str(), tensor.getShape(), tensor);
+  }
+  return success(succeeded(batches.write(
+                     inFolder(folder, "batches.safetensors"), error)) &&
+                 succeeded(parameters.write(
+                     inFolder(folder, "initial.safetensors"), error)));
+}
+
+int driver::runExecutable(StringRef executable, StringRef folder, int64_t steps,
+                          std::string &error) {
+  std::string batches = inFolder(folder, "batches.safetensors"),
+              initial = inFolder(folder, "initial.safetensors"),
+              dump = inFolder(folder, "dump"), out = inFolder(folder, "stdout"),
+              log = inFolder(folder, "stderr"), count = std::to_string(steps);
+  SmallVector<StringRef> words{
+      executable, "--tokens",          batches,  "--load-params",
+      initial,    "--steps",           count,    "--dump-state",
+      dump,       "--dump-every-step", "--quiet"};
+  std::optional<StringRef> redirects[] = {StringRef(""), StringRef(out),
+                                          StringRef(log)};
+  std::string message;
+  int code = llvm::sys::ExecuteAndWait(executable, words, std::nullopt,
+                                       redirects, 600, 0, &message);
+  if (code == 0)
+    return 0;
+  if (auto buffer = llvm::MemoryBuffer::getFile(log))
+    error = (*buffer)->getBuffer().str();
+  error += message;
+  return code < 0 ? exitRunFailed : code;
+}
+
+FailureOr<interp::CheckReport>
+driver::compareDumps(StringRef folder, const interp::Trajectory &reference,
+                     ArrayRef<double> learningRates, double tolerance,
+                     std::string &error) {
+  interp::CheckReport report;
+  report.title = "executable in f32";
+  report.tolerance = tolerance;
+  report.steps = int64_t(reference.steps.size());
+  for (int64_t step = 1; step <= report.steps; ++step) {
+    std::string name;
+    llvm::raw_string_ostream(name)
+        << llvm::format("step-%06d.safetensors", int(step));
+    auto dump =
+        interp::readSafetensors(inFolder(folder, "dump/" + name), error);
+    if (failed(dump))
+      return failure();
+    for (interp::CheckRow &row : interp::compareWithDump(
+             reference, step, *dump, learningRates[step - 1], tolerance)) {
+      row.step = step;
+      report.rows.push_back(row);
+    }
+  }
+  return report;
+}

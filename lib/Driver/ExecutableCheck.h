@@ -1,0 +1,34 @@
+//===- ExecutableCheck.h - the executable against the reference -*- C++ -*-===//
+//
+// Private to the room: runs a compiled executable on the numbers that the
+// reference saw and compares what it dumps.
+//
+//===----------------------------------------------------------------------===//
+#ifndef STRETTO_LIB_DRIVER_EXECUTABLECHECK_H
+#define STRETTO_LIB_DRIVER_EXECUTABLECHECK_H
+
+#include "stretto/Interpreter/Check.h"
+
+namespace stretto::driver {
+
+/// Files that the executable reads: batches and initial parameters.
+mlir::LogicalResult writeRunInputs(llvm::StringRef folder,
+                                   const interp::Trajectory &reference,
+                                   const interp::InputSource &inputs,
+                                   int64_t steps, mlir::ModuleOp derived,
+                                   std::string &error);
+
+/// Runs `executable` for `steps` steps with those files and dumps every step to
+/// `folder`. Returns its exit code; `error` holds its stderr when not 0.
+int runExecutable(llvm::StringRef executable, llvm::StringRef folder,
+                  int64_t steps, std::string &error);
+
+/// Compares every dumped step in f32 tolerance.
+mlir::FailureOr<interp::CheckReport>
+compareDumps(llvm::StringRef folder, const interp::Trajectory &reference,
+             llvm::ArrayRef<double> learningRates, double tolerance,
+             std::string &error);
+
+} // namespace stretto::driver
+
+#endif // STRETTO_LIB_DRIVER_EXECUTABLECHECK_H
