@@ -116,7 +116,7 @@ ConstraintAttr InstanceConstraints::constrain(Value value, StringRef path,
       priorities.back() = placement.residualOnly ? 1 : 0;
       for (const std::string &axis : placement.axes)
         axes.push_back(StringAttr::get(context, axis));
-      cause += (cause.empty() ? "" : ", ") + name.str() + ": " +
+      cause += (cause.empty() ? "" : "; ") + name.str() + ": " +
                llvm::join(placement.axes, " x ") + " at " +
                placement.location.str();
     }

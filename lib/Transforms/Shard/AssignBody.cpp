@@ -2,6 +2,7 @@
 
 #include "AssignBody.h"
 #include "Requests.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include <limits>
 
@@ -48,6 +49,10 @@ LogicalResult BodyAssigner::run(ArrayRef<DistAttr> arguments,
       return failure();
     op = next;
   }
+  for (Operation &unused :
+       llvm::make_early_inc_range(llvm::reverse(body.getOperations())))
+    if (isOpTriviallyDead(&unused))
+      unused.erase();
   for (BlockArgument argument : body.getArguments())
     if (!getDist(argument))
       argument.setType(
@@ -70,7 +75,13 @@ LogicalResult BodyAssigner::visit(Operation *op) {
   FailureOr<Placement> placement = place(op, rule);
   if (failed(placement))
     return failure();
-  SmallVector<AxisRef> passing = passingPartial(op, rule, *placement);
+  SmallVector<AxisRef> passing = passingPartial(op, rule);
+  // The axis does one thing: what passes as a sum shards no factor here.
+  for (auto [axes, padded] : llvm::zip(placement->axes, placement->padded))
+    if (axesOverlap(axes, passing)) {
+      axes.clear();
+      padded = 0;
+    }
   settleOperands(op, rule, *placement, passing);
   maskOperands(op, rule, *placement);
   typeResults(op, rule, *placement, passing);
@@ -130,6 +141,24 @@ bool BodyAssigner::decompose(Operation *op, const OpRule &rule) {
 // Placement
 //===----------------------------------------------------------------------===//
 
+/// A wish of low priority (between the blocks) is followed where a value
+/// already lies so, or where a partial sum is about to be reduced over the
+/// axis.
+static bool worthTaking(Operation *op, const OpRule &rule, unsigned factor,
+                        ArrayRef<AxisRef> axes) {
+  for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands)) {
+    DistAttr dist = getDist(operand);
+    if (!dist)
+      continue;
+    if (axesOverlap(dist.getPartialAxes(), axes))
+      return true;
+    if (auto dim = dimOfFactor(dims, factor);
+        dim && axesOverlap(dist.getDimAxes(*dim), axes))
+      return true;
+  }
+  return false;
+}
+
 FailureOr<Placement> BodyAssigner::place(Operation *op, const OpRule &rule) {
   Placement placement(rule);
   if (auto decided = op->getAttrOfType<ConstraintAttr>("stretto.factors"))
@@ -137,7 +166,9 @@ FailureOr<Placement> BodyAssigner::place(Operation *op, const OpRule &rule) {
       auto axes = resolveAxes(op->getLoc(), mesh, decided, factor);
       if (failed(axes))
         return failure();
-      placement.axes[factor] = *axes;
+      if (decided.getPriorities()[factor] == 0 ||
+          worthTaking(op, rule, factor, *axes))
+        placement.axes[factor] = *axes;
     }
   fillFromOperands(op, rule, placement);
   for (unsigned factor = 0; factor < rule.factors.size(); ++factor)
@@ -179,12 +210,11 @@ void BodyAssigner::fillFromOperands(Operation *op, const OpRule &rule,
 
 /// Axes over which operands stay partial through `op`. They pass where the rule
 /// is linear in all its tensor operands together (or the rest are scalars), the
-/// result is no bigger than the operand, and no factor holds them. For rank-0
+/// result is no bigger than the operand. For rank-0
 /// sums a replicated operand becomes partial instead of the partial one being
 /// reduced: the one reduction at the end of the chain serves all.
 SmallVector<AxisRef> BodyAssigner::passingPartial(Operation *op,
-                                                  const OpRule &rule,
-                                                  const Placement &placement) {
+                                                  const OpRule &rule) {
   SmallVector<AxisRef> all;
   bool scalars = true, mixed = false;
   int64_t bytes = 0;
@@ -206,11 +236,13 @@ SmallVector<AxisRef> BodyAssigner::passingPartial(Operation *op,
   }
   if (all.empty())
     return {};
-  for (const auto &axes : placement.axes)
-    if (axesOverlap(axes, all))
-      return {};
   llvm::sort(all);
   all = canonicalAxes(all);
+  // An operand outside the sum that is sharded over the axis has the say.
+  for (Value operand : op->getOperands())
+    if (!getDist(operand).isPartial() &&
+        axesOverlap(getDist(operand).getFlatAxes(), all))
+      return {};
   for (const LinearSet &set : rule.linearSets) {
     bool together = llvm::all_of(set.operands, [&](unsigned operand) {
       return llvm::is_contained(partial, operand);
@@ -342,7 +374,8 @@ LogicalResult BodyAssigner::visitYield(YieldOp yield,
 // Inserted operations
 //===----------------------------------------------------------------------===//
 
-/// Constants and iotas are made where they are needed instead of moved.
+/// Constants, iotas and broadcasts are made where they are needed instead of
+/// being moved.
 static Value rematerialize(OpBuilder &builder, Value value, DistAttr target,
                            function_ref<Value(Value, DistAttr)> reshard) {
   Operation *op = value.getDefiningOp();
@@ -350,6 +383,21 @@ static Value rematerialize(OpBuilder &builder, Value value, DistAttr target,
     return {};
   if (isa<ConstantOp>(op)) {
     Operation *copy = builder.clone(*op);
+    copy->getResult(0).setType(withDist(tensor(value), target));
+    return copy->getResult(0);
+  }
+  if (auto broadcast = dyn_cast<BroadcastOp>(op)) {
+    SmallVector<SmallVector<AxisRef>> dims;
+    SmallVector<int64_t> padded;
+    for (int64_t dim : broadcast.getDims()) {
+      dims.emplace_back(target.getDimAxes(dim));
+      padded.push_back(target.getPaddedExtents()[dim]);
+    }
+    Value source = reshard(broadcast.getX(),
+                           DistAttr::get(target.getContext(), target.getMesh(),
+                                         dims, {}, ReduceKind::Sum, padded));
+    Operation *copy = builder.clone(*op);
+    copy->setOperand(0, source);
     copy->getResult(0).setType(withDist(tensor(value), target));
     return copy->getResult(0);
   }

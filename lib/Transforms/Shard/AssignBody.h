@@ -34,8 +34,7 @@ private:
   void fillFromOperands(mlir::Operation *op, const OpRule &rule,
                         Placement &placement);
   llvm::SmallVector<AxisRef> passingPartial(mlir::Operation *op,
-                                            const OpRule &rule,
-                                            const Placement &placement);
+                                            const OpRule &rule);
   void settleOperands(mlir::Operation *op, const OpRule &rule,
                       const Placement &placement,
                       llvm::ArrayRef<AxisRef> passing);

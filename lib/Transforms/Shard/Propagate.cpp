@@ -64,6 +64,17 @@ struct FactorWish {
 
 } // namespace
 
+/// The part of the cause that speaks of `dim`: there is one per dimension with
+/// axes, in order, parted by semicolons.
+static StringRef causeOfDim(ConstraintAttr constraint, unsigned dim) {
+  SmallVector<StringRef> parts;
+  constraint.getCause().getValue().split(parts, "; ");
+  unsigned index = 0;
+  for (unsigned i = 0; i < dim; ++i)
+    index += !constraint.getDimAxes(i).empty();
+  return index < parts.size() ? parts[index] : StringRef();
+}
+
 LogicalResult BodyPropagation::collect(Value value, ConstraintAttr constraint) {
   if (!constraint)
     return success();
@@ -73,10 +84,11 @@ LogicalResult BodyPropagation::collect(Value value, ConstraintAttr constraint) {
       return failure();
     if (axes->empty())
       continue;
+    StringRef cause = causeOfDim(constraint, dim);
     int64_t priority = constraint.getPriorities()[dim];
     Wish &wish = wishes[classes.classOf(value, dim)];
     if (wish.axes.empty() || priority < wish.priority)
-      wish = {*axes, priority, constraint.getCause().getValue()};
+      wish = {*axes, priority, cause};
   }
   return success();
 }
@@ -180,17 +192,18 @@ void BodyPropagation::describeResults() {
     SmallVector<SmallVector<AxisRef>> dims(type.getRank());
     SmallVector<int64_t> priorities(type.getRank(), 0);
     bool any = false;
-    StringRef cause;
+    SmallVector<StringRef> causes;
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
       if (const Wish *wish = wishOf(value, dim)) {
         dims[dim] = wish->axes;
         priorities[dim] = wish->priority;
-        cause = wish->cause;
+        causes.push_back(wish->cause);
         any = true;
       }
     if (any)
-      segment.setResultAttr(index, attr::constraint,
-                            makeConstraint(mesh, dims, priorities, cause));
+      segment.setResultAttr(
+          index, attr::constraint,
+          makeConstraint(mesh, dims, priorities, llvm::join(causes, "; ")));
   }
 }
 
