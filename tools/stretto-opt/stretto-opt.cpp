@@ -9,6 +9,7 @@
 #include "stretto/Transforms/Apply/Passes.h"
 #include "stretto/Transforms/Derive/Models.h"
 #include "stretto/Transforms/Derive/Passes.h"
+#include "stretto/Transforms/Fuse/Passes.h"
 #include "stretto/Transforms/Memory/Passes.h"
 #include "stretto/Transforms/Shard/Passes.h"
 
@@ -23,6 +24,7 @@ int main(int argc, char **argv) {
   stretto::registerApplyPasses();
   stretto::registerDerivePasses();
   stretto::registerShardPasses();
+  stretto::registerFusePasses();
   stretto::registerMemoryPasses();
   stretto::registerInterpreterPasses();
   return mlir::asMainReturnCode(
