@@ -75,6 +75,8 @@ public:
     }
   }
 
+  mlir::ModuleOp getModule() { return *module; }
+
 private:
   mlir::MLIRContext context;
   mlir::OwningOpRef<mlir::ModuleOp> module;
