@@ -13,9 +13,15 @@ using namespace stretto::interp;
 
 namespace stretto {
 
-/// Member index of the rank in the operation's group.
+/// Member index of the rank in the operation's group; a scalar of the launch
+/// when the operation is in a kernel.
 template <typename OpT>
 static FailureOr<int64_t> memberOf(OpT op, const EvalContext &context) {
+  FailureOr<std::optional<int64_t>> fromLaunch = context.launchScalar(op, 0);
+  if (failed(fromLaunch))
+    return failure();
+  if (*fromLaunch)
+    return **fromLaunch;
   if (context.coordinates.size() != op.getGroup().getMesh().getNumAxes())
     return op.emitOpError("needs the ranks of its mesh, but the program runs "
                           "as one rank");

@@ -386,7 +386,8 @@ Machine::call(FunctionOpInterface function, ArrayRef<RankTensors> arguments,
 }
 
 FailureOr<ModelResult> Machine::run(ModelOp model, const NamedValues &inputs,
-                                    const NamedValues &parameters) {
+                                    const NamedValues &parameters,
+                                    int64_t microbatch) {
   SmallVector<RankTensors> arguments;
   for (unsigned i = 0, e = model.getNumArguments(); i < e; ++i) {
     auto name = model.getArgAttrOfType<StringAttr>(i, attr::name);
@@ -398,6 +399,7 @@ FailureOr<ModelResult> Machine::run(ModelOp model, const NamedValues &inputs,
   }
   ModelResult result;
   Frame frame;
+  frame.microbatch = microbatch;
   frame.parameters = &parameters;
   frame.model = &result;
   Block &body = model.getBody().front();

@@ -13,8 +13,30 @@ using namespace stretto::interp;
 
 uint64_t interp::instanceKey(StringRef path) { return llvm::xxh3_64bits(path); }
 
-FailureOr<int64_t> EvalContext::offset(Operation *op,
-                                       Attribute attribute) const {
+FailureOr<std::optional<int64_t>>
+EvalContext::launchScalar(Operation *op, unsigned index) const {
+  auto positions = op->getAttrOfType<DenseI64ArrayAttr>("stretto.scalars");
+  if (!positions)
+    return std::optional<int64_t>();
+  if (index >= positions.size())
+    return op->emitOpError("names ")
+           << positions.size() << " launch scalars, needs " << index + 1;
+  int64_t position = positions[index];
+  if (position < 0)
+    return std::optional<int64_t>(0);
+  if (position >= int64_t(scalars.size()))
+    return op->emitOpError("reads launch scalar ")
+           << position << " of " << scalars.size();
+  return std::optional<int64_t>(scalars[position]);
+}
+
+FailureOr<int64_t> EvalContext::offset(Operation *op, Attribute attribute,
+                                       unsigned index) const {
+  FailureOr<std::optional<int64_t>> fromLaunch = launchScalar(op, index);
+  if (failed(fromLaunch))
+    return failure();
+  if (*fromLaunch)
+    return **fromLaunch;
   if (!attribute)
     return 0;
   auto offset = dyn_cast<OffsetAttr>(attribute);

@@ -7,6 +7,9 @@ using namespace mlir;
 using namespace stretto;
 using namespace stretto::interp;
 
+/// seed, step, instance: a kernel's dropout names them before its offsets.
+static constexpr unsigned numKeyScalars = 3;
+
 namespace stretto {
 
 namespace {
@@ -42,13 +45,17 @@ static FailureOr<LogicalIndex> logicalIndex(DropoutOp op, const Tensor &x,
   if (sampleDim)
     result.stride[*sampleDim] = numElements(extents);
   result.begin.assign(x.getRank(), 0);
-  if (!op.getOffsets()) {
+  ArrayAttr offsets = op.getOffsetsAttr();
+  if (!offsets && !op->hasAttr("stretto.scalars")) {
     if (sampleDim)
       result.begin[*sampleDim] = context.microbatch * samples;
     return result;
   }
-  for (auto [dim, attribute] : llvm::enumerate(*op.getOffsets())) {
-    FailureOr<int64_t> offset = context.offset(op, attribute);
+  for (unsigned dim = 0; dim < result.begin.size(); ++dim) {
+    Attribute attribute =
+        offsets && dim < offsets.size() ? offsets[dim] : Attribute();
+    FailureOr<int64_t> offset =
+        context.offset(op, attribute, numKeyScalars + dim);
     if (failed(offset))
       return failure();
     result.begin[dim] = *offset;
@@ -56,14 +63,31 @@ static FailureOr<LogicalIndex> logicalIndex(DropoutOp op, const Tensor &x,
   return result;
 }
 
+/// In a kernel, of the three scalars that the launch passes.
+static FailureOr<uint64_t> randomKey(DropoutOp op, const EvalContext &context) {
+  if (!op->hasAttr("stretto.scalars"))
+    return context.randomKey();
+  uint64_t parts[numKeyScalars];
+  for (unsigned i = 0; i < numKeyScalars; ++i) {
+    FailureOr<std::optional<int64_t>> part = context.launchScalar(op, i);
+    if (failed(part))
+      return failure();
+    parts[i] = uint64_t(**part);
+  }
+  return random::key(parts[0], parts[1], parts[2]);
+}
+
 static EvalResult eval(DropoutOp op, ArrayRef<Tensor> in,
                        const EvalContext &context) {
-  FailureOr<LogicalIndex> logical = logicalIndex(op, in[0], context);
-  if (failed(logical))
-    return failure();
   double p = op.getP().convertToDouble();
+  if (p == 0)
+    return one(in[0]);
+  FailureOr<LogicalIndex> logical = logicalIndex(op, in[0], context);
+  FailureOr<uint64_t> derivedKey = randomKey(op, context);
+  if (failed(logical) || failed(derivedKey))
+    return failure();
   uint32_t threshold = random::dropoutThreshold(p);
-  uint64_t key = context.randomKey(), opId = op.getOpId();
+  uint64_t key = *derivedKey, opId = op.getOpId();
   Tensor result = in[0];
   MutableArrayRef<double> out = result.writeFloats();
   forEachIndex(result.getShape(), [&](ArrayRef<int64_t> index, int64_t i) {

@@ -111,6 +111,68 @@ static EvalResult eval(EinsumOp op, ArrayRef<Tensor> in, const EvalContext &) {
 }
 
 //===----------------------------------------------------------------------===//
+// gemm
+//===----------------------------------------------------------------------===//
+
+/// Does every element that a strided walk touches lie within `size`?
+static bool inRange(ArrayRef<int64_t> extents, ArrayRef<int64_t> strides,
+                    int64_t size) {
+  int64_t first = 0, last = 0;
+  for (auto [extent, stride] : llvm::zip(extents, strides))
+    (stride < 0 ? first : last) += (extent - 1) * stride;
+  return numElements(extents) == 0 || (first >= 0 && last < size);
+}
+
+/// C[i, j] = sum over k of A[i, k] B[k, j] (+ C[i, j]) for every batch index;
+/// strides are (row, column) of each matrix.
+static EvalResult eval(GemmOp op, ArrayRef<Tensor> in, const EvalContext &) {
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  if (!type.hasStaticShape() || !in[0].isFloat())
+    return op.emitOpError("needs a static shape and floating-point operands");
+  size_t batch = op.getBatch().size();
+  if (op.getABatch().size() != batch || op.getBBatch().size() != batch ||
+      op.getCBatch().size() != batch || op.getAStrides().size() != 2 ||
+      op.getBStrides().size() != 2 || op.getCStrides().size() != 2)
+    return op.emitOpError("needs two strides per matrix and one per batch "
+                          "dimension");
+  if (op.getAcc() && in[2].getNumElements() != numElements(type.getShape()))
+    return op.emitOpError("accumulates into another shape");
+  SmallVector<int64_t> extents(op.getBatch());
+  extents.append({int64_t(op.getM()), int64_t(op.getN()), int64_t(op.getK())});
+  auto strides = [](ArrayRef<int64_t> batch, ArrayRef<int64_t> matrix) {
+    SmallVector<int64_t> all(batch);
+    all.append(matrix.begin(), matrix.end());
+    return all;
+  };
+  auto a = strides(op.getABatch(),
+                   {op.getAStrides()[0], 0, op.getAStrides()[1]}),
+       b = strides(op.getBBatch(),
+                   {0, op.getBStrides()[1], op.getBStrides()[0]}),
+       c = strides(op.getCBatch(),
+                   {op.getCStrides()[0], op.getCStrides()[1], 0});
+  Tensor result = op.getAcc() ? in[2].reshaped(type.getShape())
+                              : Tensor::floats(type.getShape());
+  if (!inRange(extents, a, in[0].getNumElements()) ||
+      !inRange(extents, b, in[1].getNumElements()) ||
+      !inRange(extents, c, result.getNumElements()))
+    return op.emitOpError("reaches outside a matrix");
+  ArrayRef<double> as = in[0].getFloats(), bs = in[1].getFloats();
+  MutableArrayRef<double> cs = result.writeFloats();
+  int64_t k = extents.pop_back_val();
+  forEachIndex(extents, [&](ArrayRef<int64_t> index, int64_t) {
+    int64_t ai = 0, bi = 0, ci = 0;
+    for (size_t d = 0; d < index.size(); ++d) {
+      ai += index[d] * a[d];
+      bi += index[d] * b[d];
+      ci += index[d] * c[d];
+    }
+    for (int64_t l = 0; l < k; ++l)
+      cs[ci] += as[ai + l * a.back()] * bs[bi + l * b.back()];
+  });
+  return one(result);
+}
+
+//===----------------------------------------------------------------------===//
 // reduce, broadcast, transpose, iota
 //===----------------------------------------------------------------------===//
 
@@ -242,6 +304,6 @@ static EvalResult eval(EmbeddingGradOp op, ArrayRef<Tensor> in,
 } // namespace stretto
 
 void interp::attachStructured(MLIRContext *context) {
-  attachEvaluations<EinsumOp, ReduceOp, BroadcastOp, TransposeOp, IotaOp,
-                    EmbeddingOp, EmbeddingGradOp>(context);
+  attachEvaluations<EinsumOp, GemmOp, ReduceOp, BroadcastOp, TransposeOp,
+                    IotaOp, EmbeddingOp, EmbeddingGradOp>(context);
 }

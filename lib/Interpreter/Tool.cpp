@@ -3,7 +3,7 @@
 #include "stretto/Interpreter/Tool.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
-#include "stretto/Interpreter/Check.h"
+#include "stretto/Interpreter/GradientCheck.h"
 #include "stretto/Runtime/Random.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Format.h"
@@ -34,6 +34,11 @@ struct Options {
   cl::opt<std::string> derived{
       "check", cl::value_desc("derived.mlir"),
       cl::desc("is the localized file equal to this derived one?"),
+      cl::cat(category)};
+  cl::opt<std::string> model{
+      "gradients", cl::value_desc("model.mlir"),
+      cl::desc("are the derived file's gradients those of this model (with the "
+               "recipe applied), by finite differences?"),
       cl::cat(category)};
   cl::opt<std::string> given{
       "inputs", cl::value_desc("file.safetensors"),
@@ -84,12 +89,14 @@ public:
     if (!module)
       return Rejected;
     if (!options.derived.empty())
-      return checkAgainst(*module);
+      return report(*module, options.derived, interp::check);
+    if (!options.model.empty())
+      return report(*module, options.model, interp::checkGradients);
     if (!options.compare.empty())
       return compareEntries(*module);
     if (options.entry.empty()) {
-      llvm::errs() << "error: nothing to do; give --entry, --compare or "
-                      "--check\n";
+      llvm::errs() << "error: nothing to do; give --entry, --compare, "
+                      "--check or --gradients\n";
       return Usage;
     }
     FailureOr<Results> results = evaluate(*module, options.entry);
@@ -134,7 +141,10 @@ private:
   RandomInputs randomInputs(ModuleOp module);
   Tensor modelInput(ModuleOp module, StringRef name, Type type);
   int compareEntries(ModuleOp module);
-  int checkAgainst(ModuleOp module);
+  /// Compares `module` with the one in another file; says how it went.
+  using Check = FailureOr<CheckReport>(ModuleOp, ModuleOp,
+                                       const CheckOptions &);
+  int report(ModuleOp module, StringRef referencePath, Check *check);
   void print(const Results &results);
   void print(const Tensor &tensor);
 
@@ -369,16 +379,16 @@ int Tool::compareEntries(ModuleOp module) {
   return equal ? Ok : Differs;
 }
 
-int Tool::checkAgainst(ModuleOp module) {
-  OwningOpRef<ModuleOp> derived = parse(options.derived);
-  if (!derived)
+int Tool::report(ModuleOp module, StringRef referencePath, Check *check) {
+  OwningOpRef<ModuleOp> reference = parse(referencePath);
+  if (!reference)
     return Rejected;
-  CheckOptions check;
-  check.seed = options.seed;
-  check.steps = options.steps;
-  check.tolerance = options.tolerance;
-  check.vocabulary = options.intMax;
-  FailureOr<CheckReport> report = interp::check(*derived, module, check);
+  CheckOptions checkOptions;
+  checkOptions.seed = options.seed;
+  checkOptions.steps = options.steps;
+  checkOptions.tolerance = options.tolerance;
+  checkOptions.vocabulary = options.intMax;
+  FailureOr<CheckReport> report = check(*reference, module, checkOptions);
   if (failed(report))
     return Rejected;
   if (options.json)

@@ -6,6 +6,7 @@
 #include "Tables.h"
 
 #include "stretto/Dialect/Stretto/IR/StrettoOps.h"
+#include "stretto/Program/Verify.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/xxhash.h"
@@ -391,6 +392,18 @@ private:
 
 } // namespace
 
-FailureOr<std::string> stretto::serializeProgram(ModuleOp module) {
+FailureOr<std::string> stretto::packProgram(ModuleOp module) {
   return Serializer(module).run();
+}
+
+FailureOr<std::string> stretto::serializeProgram(ModuleOp module) {
+  FailureOr<std::string> bytes = packProgram(module);
+  if (failed(bytes))
+    return failure();
+  Diagnostics diagnostics;
+  if (succeeded(verifyProgram(*bytes, diagnostics)))
+    return bytes;
+  for (const Diagnostics::Entry &entry : diagnostics.entries())
+    module.emitError("the Program does not verify: ") << entry.message;
+  return failure();
 }

@@ -198,3 +198,16 @@ module {
     stretto.loss %s, %c weight 1.0 : tensor<f32>, tensor<f32>
   }
 }
+
+// -----
+
+module {
+  stretto.layer @l(%x: tensor<?xf32> dims [batch]) {
+    // expected-error @below {{does not belong in a layer: only tensor operations without communication do}}
+    %y = stretto.zeros : tensor<f32>
+    stretto.yield
+  }
+  stretto.model @m(%x: tensor<?xf32> dims [batch]) {
+    stretto.call @l(%x) scope "l" : (tensor<?xf32>) -> ()
+  }
+}

@@ -24,9 +24,16 @@ struct EvalContext {
   /// Scalars of the launch around a kernel body, in order.
   llvm::ArrayRef<int64_t> scalars;
 
-  /// The value of an offset attribute; absent is 0.
+  /// The value of an offset attribute; absent is 0. In a kernel the offset is
+  /// the launch scalar that `stretto.scalars` of the operation names at
+  /// `index`.
   mlir::FailureOr<int64_t> offset(mlir::Operation *op,
-                                  mlir::Attribute attribute) const;
+                                  mlir::Attribute attribute,
+                                  unsigned index = 0) const;
+  /// The launch scalar at position `index` of `stretto.scalars`; nothing when
+  /// the operation has no such attribute.
+  mlir::FailureOr<std::optional<int64_t>> launchScalar(mlir::Operation *op,
+                                                       unsigned index) const;
   /// A launch's scalar: an offset, an integer, or "seed", "step", "instance",
   /// "microbatch" (as the bits of an i64).
   mlir::FailureOr<int64_t> scalar(mlir::Operation *op,

@@ -54,7 +54,8 @@ public:
   /// Runs a model as it was written. Parameters are bound by path
   /// ("layers.0.wq"), inputs by the names of the model's arguments.
   mlir::FailureOr<ModelResult> run(ModelOp model, const NamedValues &inputs,
-                                   const NamedValues &parameters);
+                                   const NamedValues &parameters,
+                                   int64_t microbatch = 0);
 
 private:
   struct Frame;

@@ -2,7 +2,7 @@
 //
 // stretto-interpret: evaluates one entry point on random or given values and
 // prints its results, compares two entry points, or checks a localized module
-// against a derived one.
+// against a derived one, or a derived one against its model.
 //
 //===----------------------------------------------------------------------===//
 #ifndef STRETTO_INTERPRETER_TOOL_H

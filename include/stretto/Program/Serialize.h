@@ -25,8 +25,11 @@ constexpr llvm::StringLiteral cpuFeatures = "stretto.cpu_features";
 
 /// The bytes of the Program. Kernels are numbered in the order of the module's
 /// `stretto.kernel` symbols, groups in the order in which commands name them.
-/// Diagnoses what the file cannot say.
+/// Diagnoses what the file cannot say and what the static verifier finds.
 mlir::FailureOr<std::string> serializeProgram(mlir::ModuleOp module);
+
+/// The same without the static verifier.
+mlir::FailureOr<std::string> packProgram(mlir::ModuleOp module);
 
 /// Reads bytes from anywhere into a module; what does not load is diagnosed at
 /// an unknown location. Kernels come back by name only.

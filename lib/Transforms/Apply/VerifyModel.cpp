@@ -43,6 +43,16 @@ static LogicalResult verifyInputs(ModelOp model) {
   return success();
 }
 
+/// Layers hold tensor operations with a sharding rule, and nothing else.
+static LogicalResult verifyLayers(ModuleOp module) {
+  for (auto layer : module.getOps<LayerOp>())
+    for (Operation &op : layer.getBody().front().without_terminator())
+      if (!isa<ShardingRule>(op))
+        return op.emitOpError("does not belong in a layer: only tensor "
+                              "operations without communication do");
+  return success();
+}
+
 static LogicalResult verifyParameters(const ModelGraph &graph) {
   for (const auto &[path, parameter] : graph.parameters)
     if (!parameter.type.getElementType().isF32())
@@ -146,7 +156,7 @@ LogicalResult stretto::verifyPositions(ModuleOp module) {
 
 LogicalResult stretto::verifyModel(ModuleOp module) {
   FailureOr<ModelGraph> graph = ModelGraph::read(module);
-  if (failed(graph))
+  if (failed(graph) || failed(verifyLayers(module)))
     return failure();
   if (failed(verifyInputs(graph->model)) || failed(verifyParameters(*graph)) ||
       failed(verifyOutputs(*graph)) || failed(verifyLosses(*graph)))

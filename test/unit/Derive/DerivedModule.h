@@ -36,7 +36,10 @@ public:
   /// Applies the module's recipe, derives and verifies; false with a
   /// diagnostic.
   bool derive(llvm::StringRef text) {
-    module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+    return derive(mlir::parseSourceString<mlir::ModuleOp>(text, &context));
+  }
+  bool derive(mlir::OwningOpRef<mlir::ModuleOp> source) {
+    module = std::move(source);
     if (!module)
       return false;
     mlir::PassManager passes(&context);
@@ -45,6 +48,8 @@ public:
     passes.addPass(createVerifyDerivedPass());
     return mlir::succeeded(passes.run(*module));
   }
+
+  mlir::MLIRContext *getContext() { return &context; }
 
   StepOp step(llvm::StringRef name) {
     return module->lookupSymbol<StepOp>(name);
@@ -69,6 +74,8 @@ public:
             llvm::cast<mlir::RankedTensorType>(type).getShape());
     }
   }
+
+  mlir::ModuleOp getModule() { return *module; }
 
 private:
   mlir::MLIRContext context;

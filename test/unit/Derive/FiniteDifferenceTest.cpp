@@ -6,9 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "DerivedModule.h"
+#include "GradientCheck.h"
 #include "llvm/ADT/StringExtras.h"
-#include "gtest/gtest.h"
 #include <random>
 
 using namespace stretto;
@@ -105,47 +104,13 @@ protected:
     return values;
   }
 
-  double lossAt(const NamedValues &values) {
-    auto results = derived.run("train", values);
-    EXPECT_TRUE(mlir::succeeded(results));
-    return mlir::succeeded(results)
-               ? (*results)["output:loss"][0].getFloats()[0]
-               : 0;
-  }
-
-  /// Fourth-order central difference for one element of a parameter.
-  double difference(NamedValues values, const std::string &param,
-                    size_t element) {
-    constexpr double h = 1e-3;
-    auto at = [&](double offset) {
-      NamedValues moved = values;
-      moved[param][0].writeFloats()[element] += offset;
-      return lossAt(moved);
-    };
-    return (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h);
-  }
-
   DerivedModule derived;
 };
 
 TEST_P(AdjointTest, EqualsFiniteDifferences) {
   ASSERT_TRUE(derived.derive(moduleOf(GetParam()))) << moduleOf(GetParam());
   NamedValues values = randomValues();
-  auto results = derived.run("train", values);
-  ASSERT_TRUE(mlir::succeeded(results));
-  double largest = 0;
-  for (size_t i = 0; i < GetParam().params.size(); ++i) {
-    std::string name = "op.p" + std::to_string(i);
-    std::vector<double> gradient =
-        (*results)["grad:" + name][0].getFloats().vec();
-    for (size_t element = 0; element < gradient.size(); ++element) {
-      double expected = difference(values, "param:" + name, element);
-      EXPECT_NEAR(gradient[element], expected,
-                  1e-8 * std::max(1.0, std::abs(expected)))
-          << name << " element " << element;
-      largest = std::max(largest, std::abs(expected));
-    }
-  }
+  double largest = expectGradientsEqualDifferences(derived, values);
   EXPECT_GT(largest, 1e-3) << "the case differentiates nothing";
 }
 

@@ -54,7 +54,7 @@ std::vector<std::string> piecesOf(mlir::ModuleOp module) {
 TEST(Serialize, LoadsInTheRuntime) {
   Lowered lowered("Memory/train-step.mlir");
   ASSERT_TRUE(lowered.module);
-  auto bytes = serializeProgram(*lowered.module);
+  auto bytes = packProgram(*lowered.module);
   ASSERT_TRUE(succeeded(bytes));
   auto loaded =
       runtime::Program::load(runtime::Bytes(bytes->data(), bytes->size()));
@@ -81,7 +81,7 @@ TEST(Serialize, ComesBackAsItWas) {
   for (const char *file : {"Memory/train-step.mlir", "Program/sample.mlir"}) {
     Lowered lowered(file);
     ASSERT_TRUE(lowered.module) << file;
-    auto bytes = serializeProgram(*lowered.module);
+    auto bytes = packProgram(*lowered.module);
     ASSERT_TRUE(succeeded(bytes)) << file;
     auto back = deserializeProgram(&lowered.context, *bytes);
     ASSERT_TRUE(back) << file;
@@ -95,7 +95,7 @@ TEST(Serialize, ComesBackAsItWas) {
 TEST(Serialize, RefusesDamagedBytes) {
   Lowered lowered("Memory/train-step.mlir");
   ASSERT_TRUE(lowered.module);
-  std::string bytes = *serializeProgram(*lowered.module);
+  std::string bytes = *packProgram(*lowered.module);
   std::string message;
   mlir::ScopedDiagnosticHandler handler(&lowered.context,
                                         [&](mlir::Diagnostic &diagnostic) {

@@ -1,0 +1,100 @@
+//===- MemoryState.h - who wrote which bytes when ---------------*- C++ -*-===//
+//
+// The memory of one region while a function is walked: for every byte its last
+// writer and the readers since, as points of vector clocks. Bytes with the same
+// history are one piece.
+//
+// Vector clocks (Fidge 1988, Mattern 1989): a stream counts its commands; it
+// knows, of every other stream, up to which command an event made it wait. A
+// command at (stream, time) happens before all that know its stream to at least
+// that time, whatever the timing of the run.
+//
+//===----------------------------------------------------------------------===//
+#ifndef STRETTO_PROGRAM_MEMORYSTATE_H
+#define STRETTO_PROGRAM_MEMORYSTATE_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include <cstdint>
+#include <map>
+
+namespace stretto {
+
+/// The `time`-th command of a stream, from 1; 0 is before the function.
+struct Stamp {
+  unsigned stream = 0;
+  uint64_t time = 0;
+};
+using VectorClock = llvm::SmallVector<uint64_t, 2>;
+
+inline bool happenedBefore(Stamp stamp, const VectorClock &clock) {
+  return stamp.time <= clock[stamp.stream];
+}
+
+struct ByteRange {
+  uint64_t begin = 0, end = 0;
+
+  bool overlaps(ByteRange other) const {
+    return begin < other.end && other.begin < end;
+  }
+  bool operator==(ByteRange other) const {
+    return begin == other.begin && end == other.end;
+  }
+};
+
+/// A command that touches memory.
+struct Toucher {
+  Stamp stamp;
+  const VectorClock *clock; ///< what the command knows, itself included
+  int64_t call;
+};
+
+/// What is wrong with an access.
+enum class Hazard {
+  None,
+  Uninitialized,  ///< nothing wrote the bytes (scratch: in this call)
+  OtherBuffer,    ///< they were written as part of another buffer
+  ReadAfterWrite, ///< the writer may still be at work
+  WriteAfterRead, ///< a reader may still be at work
+  WriteAfterWrite
+};
+
+class MemoryState {
+public:
+  /// `perCall`: what a call leaves behind does not count as written.
+  explicit MemoryState(bool perCall = false) : perCall(perCall) {}
+
+  /// Written by the host before the function, as one buffer.
+  void initialize(ByteRange range) { set(range, {}, -1, true); }
+  Hazard read(ByteRange range, const Toucher &toucher);
+  /// `asBuffer`: later reads must be of the same range.
+  Hazard write(ByteRange range, const Toucher &toucher, bool asBuffer);
+  /// Calls whose writes are what `range` holds, each perhaps more than once.
+  llvm::SmallVector<int64_t, 2> writersOf(ByteRange range);
+  /// Whether all of `range` was written last as this very buffer.
+  bool holdsBuffer(ByteRange range) const;
+
+private:
+  struct Piece {
+    uint64_t end = 0;
+    bool written = false;
+    bool asBuffer = false;
+    ByteRange buffer; ///< the range that was written
+    Stamp writer;
+    int64_t call = -1;
+    llvm::SmallVector<Stamp, 2> readers;
+  };
+  using Pieces = std::map<uint64_t, Piece>; // by first byte, no gaps between
+
+  /// Cuts pieces at the borders of `range`; returns the first inside.
+  Pieces::iterator cut(ByteRange range);
+  void cutAt(uint64_t at);
+  void set(ByteRange range, Stamp writer, int64_t call, bool asBuffer);
+
+  bool perCall;
+  Pieces pieces;
+};
+
+} // namespace stretto
+
+#endif // STRETTO_PROGRAM_MEMORYSTATE_H

@@ -1,0 +1,70 @@
+//===- ProgramWalk.h - small reads of a loaded Program ----------*- C++ -*-===//
+//
+// Ranges over the file's optional vectors, and what a command touches in a
+// given call. The Program was loaded, so that every index is in its bounds.
+//
+//===----------------------------------------------------------------------===//
+#ifndef STRETTO_PROGRAM_PROGRAMWALK_H
+#define STRETTO_PROGRAM_PROGRAMWALK_H
+
+#include "MemoryState.h"
+
+#include "stretto/Runtime/Program.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/iterator_range.h"
+
+namespace stretto {
+
+/// Range over a vector that may be absent.
+template <typename T> auto all(const flatbuffers::Vector<T> *vector) {
+  using Iterator = typename flatbuffers::Vector<T>::const_iterator;
+  return llvm::make_range(vector ? vector->begin() : Iterator(),
+                          vector ? vector->end() : Iterator());
+}
+template <typename T> size_t count(const flatbuffers::Vector<T> *vector) {
+  return vector ? vector->size() : 0;
+}
+inline llvm::StringRef text(const flatbuffers::String *string) {
+  return string ? llvm::StringRef(string->c_str(), string->size())
+                : llvm::StringRef();
+}
+
+inline bool reads(program::Access access) { return uint8_t(access) & 1; }
+inline bool writes(program::Access access) { return uint8_t(access) & 2; }
+
+/// Bytes of one region.
+struct MemoryRange {
+  program::Region region;
+  ByteRange bytes;
+
+  bool overlaps(const MemoryRange &other) const {
+    return region == other.region && bytes.overlaps(other.bytes);
+  }
+  bool operator==(const MemoryRange &other) const {
+    return region == other.region && bytes == other.bytes;
+  }
+};
+
+inline MemoryRange rangeOf(const program::Slot &slot) {
+  return {slot.region(), {slot.offset(), slot.offset() + slot.bytes()}};
+}
+
+/// The bytes of `operand` in `call`.
+inline MemoryRange rangeOf(const program::Call &call,
+                           const program::Operand &operand) {
+  const program::Slot *slot = operand.space() == program::Space::Argument
+                                  ? call.arguments()->Get(operand.index())
+                                  : call.scratch();
+  uint64_t begin = (slot ? slot->offset() : 0) + operand.offset();
+  return {slot ? slot->region() : program::Region::Scratch,
+          {begin, begin + operand.bytes()}};
+}
+
+inline const program::Segment &segmentOf(const program::Program &program,
+                                         const program::Call &call) {
+  return *program.segments()->Get(call.segment());
+}
+
+} // namespace stretto
+
+#endif // STRETTO_PROGRAM_PROGRAMWALK_H

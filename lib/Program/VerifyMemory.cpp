@@ -1,0 +1,232 @@
+//===- VerifyMemory.cpp - the static verifier: who touches what when ------===//
+
+#include "Verifier.h"
+
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace llvm;
+using namespace stretto;
+using program::Region;
+
+namespace {
+
+StringRef describe(Hazard hazard) {
+  switch (hazard) {
+  case Hazard::None:
+    return "";
+  case Hazard::Uninitialized:
+    return "reads bytes that nothing wrote";
+  case Hazard::OtherBuffer:
+    return "reads bytes that were written as another buffer";
+  case Hazard::ReadAfterWrite:
+    return "reads bytes that another stream may still write: an event is "
+           "missing";
+  case Hazard::WriteAfterRead:
+    return "writes bytes that another stream may still read: an event is "
+           "missing";
+  case Hazard::WriteAfterWrite:
+    return "writes bytes that another stream may still write: an event is "
+           "missing";
+  }
+  return "";
+}
+
+/// Walks one function command by command.
+class FunctionWalk {
+public:
+  FunctionWalk(const runtime::Program &program,
+               const program::Function &function, Findings &findings)
+      : program(program.table()), function(function), findings(findings),
+        isTrain(text(function.name()) == "train") {
+    memory.resize(runtime::numRegions);
+    memory[size_t(Region::Scratch)] = MemoryState(/*perCall=*/true);
+    clocks.assign(program.table().streams(),
+                  VectorClock(program.table().streams(), 0));
+    useful.resize(count(function.calls()));
+  }
+
+  void run() {
+    initialize();
+    for (const program::Call *call : all(function.calls())) {
+      events.clear();
+      for (const program::Command *command :
+           all(segmentOf(program, *call).commands())) {
+        visit(*call, *command);
+        if (findings.enough())
+          return;
+      }
+      ++callIndex;
+    }
+    checkEnd();
+  }
+
+private:
+  MemoryState &at(const MemoryRange &range) {
+    return memory[size_t(range.region)];
+  }
+  void initialize(const program::Slot *slot) {
+    if (slot)
+      at(rangeOf(*slot)).initialize(rangeOf(*slot).bytes);
+  }
+
+  /// What the host or an earlier function wrote.
+  void initialize() {
+    for (const program::Binding *input : all(function.inputs()))
+      for (const program::Slot *slot : all(input->slots()))
+        initialize(slot);
+    for (const program::Parameter *parameter : all(program.parameters())) {
+      initialize(parameter->parameter());
+      for (const program::Slot *slot : all(parameter->moments()))
+        initialize(slot);
+    }
+  }
+
+  void visit(const program::Call &call, const program::Command &command) {
+    unsigned stream = command.stream();
+    VectorClock &clock = clocks[stream];
+    if (const program::Wait *wait = command.payload_as_Wait())
+      for (auto [mine, other] : llvm::zip(clock, events[wait->event()]))
+        mine = std::max(mine, other);
+    Toucher toucher{{stream, ++clock[stream]}, &clock, callIndex};
+    if (const program::Record *record = command.payload_as_Record())
+      events[record->event()] = clock;
+    if (const program::Collective *collective = command.payload_as_Collective())
+      visit(*collective, command, toucher);
+    checkOverlap(call, command);
+    bool asBuffer = !command.payload_as_Fill();
+    // All reads of a command come before its writes.
+    for (const program::Operand *operand : all(command.operands()))
+      if (reads(operand->access()) && operand->bytes())
+        read(call, command, rangeOf(call, *operand), toucher);
+    for (const program::Operand *operand : all(command.operands()))
+      if (writes(operand->access()) && operand->bytes())
+        write(call, command, rangeOf(call, *operand), toucher, asBuffer);
+  }
+
+  void read(const program::Call &call, const program::Command &command,
+            const MemoryRange &range, const Toucher &toucher) {
+    report(at(range).read(range.bytes, toucher), call, command, range);
+    markUseful(range);
+  }
+
+  /// The calls that wrote what others need are no waste.
+  void markUseful(const MemoryRange &range) {
+    for (int64_t writer : at(range).writersOf(range.bytes))
+      if (writer != callIndex)
+        useful[writer] = true;
+  }
+
+  void write(const program::Call &call, const program::Command &command,
+             const MemoryRange &range, const Toucher &toucher, bool asBuffer) {
+    bool kept =
+        range.region == Region::Parameters || range.region == Region::Optimizer;
+    if (range.region == Region::Inputs)
+      report("writes an input of the host", call, command, range);
+    else if (kept && !isTrain)
+      report("writes what only 'train' may change", call, command, range);
+    if (kept || range.region == Region::State)
+      useful[callIndex] = true;
+    report(at(range).write(range.bytes, toucher, asBuffer), call, command,
+           range);
+  }
+
+  /// Members of a group must meet in the same order: two collectives of one
+  /// group must be ordered.
+  void visit(const program::Collective &collective,
+             const program::Command &command, const Toucher &toucher) {
+    auto [last, isFirst] =
+        lastOfGroup.try_emplace(collective.group(), toucher.stamp);
+    if (!isFirst && !happenedBefore(last->second, *toucher.clock))
+      findings.error(text(command.location()) +
+                     ": is not ordered after the collective before it in "
+                     "group " +
+                     Twine(collective.group()) + ": an event is missing");
+    last->second = toucher.stamp;
+  }
+
+  /// What a command writes is nothing else that it touches; an all-reduce may
+  /// work in place.
+  void checkOverlap(const program::Call &call,
+                    const program::Command &command) {
+    const program::Collective *collective = command.payload_as_Collective();
+    bool mayShare =
+        collective && collective->kind() == program::CollectiveKind::AllReduce;
+    for (size_t i = 0; i < count(command.operands()); ++i)
+      for (size_t j = 0; j < i; ++j) {
+        const program::Operand &a = *command.operands()->Get(i);
+        const program::Operand &b = *command.operands()->Get(j);
+        MemoryRange left = rangeOf(call, a), right = rangeOf(call, b);
+        if ((!writes(a.access()) && !writes(b.access())) ||
+            !left.overlaps(right) || (mayShare && left == right))
+          continue;
+        report("has overlapping operands, one of them written", call, command,
+               left);
+      }
+  }
+
+  void report(Hazard hazard, const program::Call &call,
+              const program::Command &command, const MemoryRange &range) {
+    if (hazard != Hazard::None)
+      report(describe(hazard), call, command, range);
+  }
+  void report(StringRef what, const program::Call &call,
+              const program::Command &command, const MemoryRange &range) {
+    findings.error(
+        "'" + text(function.name()) + "' call " + Twine(callIndex) + " (" +
+        text(call.instance()) + "), " + text(command.location()) + ": " + what +
+        ": " + program::EnumNameRegion(range.region) + " [" +
+        Twine(range.bytes.begin) + ", " + Twine(range.bytes.end) + ")");
+  }
+
+  void checkEnd() {
+    for (const program::Binding *output : all(function.outputs()))
+      for (const program::Slot *slot : all(output->slots()))
+        checkWritten(*slot, "output", text(output->name()));
+    for (const program::Parameter *parameter : all(program.parameters()))
+      if (isTrain && parameter->gradient())
+        checkWritten(*parameter->gradient(), "gradient of",
+                     text(parameter->name()));
+    for (size_t i = 0; i < useful.size(); ++i)
+      checkUseful(i, *function.calls()->Get(i));
+  }
+
+  /// Something must come of every call; else one that needed it is missing.
+  void checkUseful(size_t index, const program::Call &call) {
+    const program::Segment &segment = segmentOf(program, call);
+    if (!useful[index] && count(segment.commands()))
+      findings.error("'" + text(function.name()) + "' call " + Twine(index) +
+                     " of '" + text(segment.name()) + "' (" +
+                     text(call.instance()) + "): nobody reads what it writes");
+  }
+
+  void checkWritten(const program::Slot &slot, StringRef what, StringRef name) {
+    MemoryRange range = rangeOf(slot);
+    markUseful(range);
+    if (!at(range).holdsBuffer(range.bytes))
+      findings.error(
+          "'" + text(function.name()) + "' does not leave " + what + " '" +
+          name + "' at " + program::EnumNameRegion(range.region) + " [" +
+          Twine(range.bytes.begin) + ", " + Twine(range.bytes.end) + ")");
+  }
+
+  const program::Program &program;
+  const program::Function &function;
+  Findings &findings;
+  bool isTrain;
+  std::vector<MemoryState> memory; // by region
+  std::vector<VectorClock> clocks; // by stream
+  llvm::DenseMap<uint32_t, VectorClock> events;
+  llvm::DenseMap<uint32_t, Stamp> lastOfGroup;
+  std::vector<bool> useful; // by call
+  int64_t callIndex = 0;
+};
+
+} // namespace
+
+void stretto::verifyMemory(const runtime::Program &program,
+                           Findings &findings) {
+  for (const program::Function *function : all(program.table().functions()))
+    if (!findings.enough())
+      FunctionWalk(program, *function, findings).run();
+}

@@ -1,0 +1,257 @@
+//===- VerifyParameters.cpp - the static verifier: training ---------------===//
+
+#include "Verifier.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+
+using namespace llvm;
+using namespace stretto;
+
+namespace {
+
+/// How "train" treats one parameter.
+class ParameterCheck {
+public:
+  ParameterCheck(const runtime::Program &program,
+                 const program::Function &train,
+                 const program::Parameter &parameter, Findings &findings)
+      : program(program.table()), train(train), parameter(parameter),
+        findings(findings) {}
+
+  void run() {
+    const program::Call *update = checkUpdate();
+    if (!parameter.gradient())
+      return;
+    if (update && !isGiven(*update, *parameter.gradient()))
+      error("is updated by a call that is not given its gradient");
+    checkReduction();
+  }
+
+private:
+  void error(const Twine &text) {
+    findings.error("parameter '" + stretto::text(parameter.name()) + "' " +
+                   text);
+  }
+
+  static bool isGiven(const program::Call &call, const program::Slot &slot) {
+    return llvm::any_of(all(call.arguments()), [&](const program::Slot *given) {
+      return rangeOf(*given) == rangeOf(slot);
+    });
+  }
+
+  /// Calls `visit(call, command, operand range)` for what writes `slot`.
+  template <typename Visit>
+  void forEachWrite(const program::Slot &slot, Visit visit) {
+    MemoryRange wanted = rangeOf(slot);
+    for (const program::Call *call : all(train.calls())) {
+      bool near =
+          llvm::any_of(all(call->arguments()), [&](const program::Slot *given) {
+            return rangeOf(*given).overlaps(wanted);
+          });
+      if (!near)
+        continue;
+      for (const program::Command *command :
+           all(segmentOf(program, *call).commands()))
+        for (const program::Operand *operand : all(command->operands()))
+          if (writes(operand->access()) &&
+              rangeOf(*call, *operand).overlaps(wanted))
+            visit(*call, *command, rangeOf(*call, *operand));
+    }
+  }
+
+  /// The one call that writes parameter and moments, or null.
+  const program::Call *checkUpdate() {
+    SmallVector<const program::Slot *> slots = {parameter.parameter()};
+    llvm::append_range(slots, all(parameter.moments()));
+    const program::Call *update = nullptr;
+    for (size_t index = 0; index < slots.size(); ++index) {
+      const program::Slot *slot = slots[index];
+      std::string what = index ? ("moment " + Twine(index)).str() : "value";
+      unsigned writes = 0;
+      const program::Call *writer = nullptr;
+      forEachWrite(*slot, [&](const program::Call &call,
+                              const program::Command &, MemoryRange range) {
+        ++writes;
+        writer = &call;
+        if (!(range == rangeOf(*slot)))
+          error(what + " is written in part");
+      });
+      unsigned wanted = parameter.gradient() ? 1 : 0;
+      if (writes != wanted)
+        error(what + " is written " + Twine(writes) + " times in a step, " +
+              Twine(wanted) + " expected");
+      else if (update && writer != update)
+        error(what + " is written by another call than its value");
+      update = writer ? writer : update;
+    }
+    return update;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Reduction of the gradient
+  //===--------------------------------------------------------------------===//
+
+  static bool covers(const program::AxisRef &outer,
+                     const program::AxisRef &inner) {
+    return outer.axis() == inner.axis() && outer.pre() <= inner.pre() &&
+           uint64_t(inner.pre()) * inner.size() <=
+               uint64_t(outer.pre()) * outer.size();
+  }
+  static bool overlap(const program::AxisRef &a, const program::AxisRef &b) {
+    return a.axis() == b.axis() && a.pre() < uint64_t(b.pre()) * b.size() &&
+           b.pre() < uint64_t(a.pre()) * a.size();
+  }
+
+  /// Axes that shard some input and no dimension of the parameter: the ranks
+  /// along them saw different samples, and all own this gradient.
+  std::vector<program::AxisRef> axesToSumOver() {
+    std::vector<program::AxisRef> axes;
+    for (const program::Binding *input : all(train.inputs()))
+      for (const program::Dimension *dim : all(input->dims()))
+        for (const program::AxisRef *ref : all(dim->axes()))
+          if (ref->size() > 1 && !shards(*ref) &&
+              llvm::none_of(axes, [&](const program::AxisRef &other) {
+                return covers(other, *ref);
+              }))
+            axes.push_back(*ref);
+    return axes;
+  }
+  bool shards(const program::AxisRef &ref) {
+    for (const program::Dimension *dim : all(parameter.dims()))
+      for (const program::AxisRef *mine : all(dim->axes()))
+        if (overlap(*mine, ref))
+          return true;
+    return false;
+  }
+
+  /// Axes of sums that the calls do which write the gradient, and whether
+  /// anything but fills and sums writes it at all.
+  struct Sums {
+    std::vector<program::AxisRef> axes;
+    bool computed = false;
+  };
+  Sums sums() {
+    Sums result;
+    SmallVector<const program::Call *> seen;
+    forEachWrite(*parameter.gradient(),
+                 [&](const program::Call &call, const program::Command &command,
+                     MemoryRange) {
+                   result.computed |= !command.payload_as_Fill() &&
+                                      !command.payload_as_Collective();
+                   if (llvm::is_contained(seen, &call))
+                     return;
+                   seen.push_back(&call);
+                   addSums(call, result.axes);
+                 });
+    return result;
+  }
+  /// Sums whose result is the gradient or something in scratch that it may be
+  /// made of.
+  void addSums(const program::Call &call, std::vector<program::AxisRef> &axes) {
+    for (const program::Command *command :
+         all(segmentOf(program, call).commands())) {
+      const program::Collective *sum = command->payload_as_Collective();
+      if (!sum || sum->reduce() != program::ReduceKind::Sum ||
+          (sum->kind() != program::CollectiveKind::AllReduce &&
+           sum->kind() != program::CollectiveKind::ReduceScatter))
+        continue;
+      MemoryRange target = rangeOf(call, *command->operands()->Get(1));
+      if (target.region != program::Region::Scratch &&
+          !(target == rangeOf(*parameter.gradient())))
+        continue;
+      for (const program::AxisRef *ref :
+           all(program.groups()->Get(sum->group())->axes()))
+        axes.push_back(*ref);
+    }
+  }
+
+  void checkReduction() {
+    Sums done = sums();
+    if (!done.computed)
+      return; // nothing but zeros
+    for (const program::AxisRef &axis : axesToSumOver())
+      if (llvm::none_of(done.axes, [&](const program::AxisRef &sum) {
+            return covers(sum, axis);
+          }))
+        error("has a gradient that is not summed over mesh axis '" +
+              stretto::text(program.mesh()->Get(axis.axis())->name()) +
+              "', along which ranks see different samples");
+  }
+
+  const program::Program &program;
+  const program::Function &train;
+  const program::Parameter &parameter;
+  Findings &findings;
+};
+
+} // namespace
+
+/// Values, moments and gradients share no byte.
+static void verifyDisjoint(const program::Program &program,
+                           Findings &findings) {
+  struct Owned {
+    MemoryRange range;
+    StringRef owner;
+  };
+  std::vector<Owned> owned;
+  for (const program::Parameter *parameter : all(program.parameters())) {
+    auto own = [&](const program::Slot *slot) {
+      if (slot && slot->bytes())
+        owned.push_back({rangeOf(*slot), text(parameter->name())});
+    };
+    own(parameter->parameter());
+    own(parameter->gradient());
+    for (const program::Slot *slot : all(parameter->moments()))
+      own(slot);
+  }
+  llvm::sort(owned, [](const Owned &lhs, const Owned &rhs) {
+    return std::pair(lhs.range.region, lhs.range.bytes.begin) <
+           std::pair(rhs.range.region, rhs.range.bytes.begin);
+  });
+  for (size_t i = 1; i < owned.size(); ++i)
+    if (owned[i].range.overlaps(owned[i - 1].range))
+      findings.error("parameters '" + owned[i - 1].owner + "' and '" +
+                     owned[i].owner + "' share bytes of " +
+                     program::EnumNameRegion(owned[i].range.region) + " at " +
+                     Twine(owned[i].range.bytes.begin));
+}
+
+/// The host's tensors are in the region of their kind.
+static void verifyPlaces(const program::Program &program, Findings &findings) {
+  using program::Region;
+  auto expect = [&](const program::Slot *slot, Region region,
+                    const flatbuffers::String *name) {
+    if (slot && slot->bytes() && slot->region() != region)
+      findings.error("'" + text(name) + "' has memory in region " +
+                     program::EnumNameRegion(slot->region()) + ", expected " +
+                     program::EnumNameRegion(region));
+  };
+  for (const program::Parameter *parameter : all(program.parameters())) {
+    expect(parameter->parameter(), Region::Parameters, parameter->name());
+    expect(parameter->gradient(), Region::Gradients, parameter->name());
+    for (const program::Slot *slot : all(parameter->moments()))
+      expect(slot, Region::Optimizer, parameter->name());
+  }
+  for (const program::Function *function : all(program.functions())) {
+    for (const program::Binding *input : all(function->inputs()))
+      for (const program::Slot *slot : all(input->slots()))
+        expect(slot, Region::Inputs, input->name());
+    for (const program::Binding *output : all(function->outputs()))
+      for (const program::Slot *slot : all(output->slots()))
+        if (slot->region() != Region::Gradients) // a sum that is an output
+          expect(slot, Region::Outputs, output->name());
+  }
+}
+
+void stretto::verifyParameters(const runtime::Program &program,
+                               Findings &findings) {
+  verifyPlaces(program.table(), findings);
+  verifyDisjoint(program.table(), findings);
+  const program::Function *train = program.findFunction("train");
+  if (!train)
+    return;
+  for (const program::Parameter *parameter : all(program.table().parameters()))
+    if (!findings.enough())
+      ParameterCheck(program, *train, *parameter, findings).run();
+}

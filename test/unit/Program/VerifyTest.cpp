@@ -1,0 +1,214 @@
+//===- VerifyTest.cpp -----------------------------------------------------===//
+//
+// The static verifier accepts what the compiler writes and names what is wrong
+// in Programs of two streams and in broken training steps.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lowered.h"
+
+#include "mlir/Parser/Parser.h"
+#include "stretto/Program/Verify.h"
+#include "gtest/gtest.h"
+
+using namespace stretto;
+using namespace stretto::test;
+
+namespace {
+
+std::string errorsOf(llvm::StringRef bytes) {
+  Diagnostics diagnostics;
+  (void)verifyProgram(bytes, diagnostics);
+  return diagnostics.summary();
+}
+
+/// Errors of a module in words of the dialect `program`.
+std::string errorsOfText(const std::string &text) {
+  mlir::MLIRContext context;
+  context.loadDialect<StrettoDialect, exec::ProgramDialect>();
+  auto module = mlir::parseSourceString<mlir::ModuleOp>(text, &context);
+  if (!module)
+    return "does not parse";
+  auto bytes = packProgram(*module);
+  return succeeded(bytes) ? errorsOf(*bytes) : "does not serialize";
+}
+
+TEST(Verify, AcceptsALoweredStep) {
+  Lowered lowered("Memory/train-step.mlir");
+  ASSERT_TRUE(lowered.module);
+  EXPECT_EQ(errorsOf(*packProgram(*lowered.module)), "");
+}
+
+/// Commands of one segment over an input, an output and scratch.
+std::string program(const std::string &commands) {
+  return R"(
+module attributes {stretto.mesh = #stretto.mesh<dp = 2>} {
+  program.region inputs 64
+  program.region outputs 64
+  program.region scratch 256
+  program.segment @s(x: 64 r, y: 64 w) scratch 256 {
+)" + commands +
+         R"(
+  }
+  program.function @f {
+    program.input "x" f32 [16] at (inputs[0, 64])
+    program.output "y" f32 [16] at (outputs[0, 64])
+    program.call @s(inputs[0, 64], outputs[0, 64]) using scratch[0, 256] instance "i"
+  }
+})";
+}
+
+TEST(Verify, OneStreamIsOrdered) {
+  EXPECT_EQ(
+      errorsOfText(program("program.copy(r arg0[0, 64], w local[0, 64])\n"
+                           "program.copy(r local[0, 64], w arg1[0, 64])")),
+      "");
+}
+
+TEST(Verify, FindsReadsOfNothing) {
+  EXPECT_NE(errorsOfText(program("program.copy(r local[0, 64], w arg1[0, 64])"))
+                .find("reads bytes that nothing wrote: Scratch [0, 64)"),
+            std::string::npos);
+}
+
+TEST(Verify, FindsReadsAcrossBuffers) {
+  EXPECT_NE(
+      errorsOfText(program("program.copy(r arg0[0, 64], w local[0, 64])\n"
+                           "program.copy(r arg0[0, 64], w local[64, 64])\n"
+                           "program.copy(r local[32, 64], w arg1[0, 64])"))
+          .find("written as another buffer"),
+      std::string::npos);
+}
+
+TEST(Verify, FindsMissingEvents) {
+  std::string write = "program.copy(r arg0[0, 64], w local[0, 64])\n";
+  std::string record = "program.record 7\n";
+  std::string wait = "program.wait 7 {stream = 1 : i64}\n";
+  std::string read =
+      "program.copy(r local[0, 64], w arg1[0, 64]) {stream = 1 : i64}\n";
+  EXPECT_EQ(errorsOfText(program(write + record + wait + read)), "");
+  EXPECT_NE(errorsOfText(program(write + read)).find("may still write"),
+            std::string::npos);
+  // An event recorded before the write does not help.
+  EXPECT_NE(errorsOfText(program(record + write + wait + read))
+                .find("may still write"),
+            std::string::npos);
+  // The scratch is used again while the other stream still reads it.
+  EXPECT_NE(errorsOfText(program(write + record + wait + read + write))
+                .find("may still read"),
+            std::string::npos);
+  std::string back = "program.record 8 {stream = 1 : i64}\nprogram.wait 8\n";
+  EXPECT_EQ(errorsOfText(program(write + record + wait + read + back + write)),
+            "");
+  // Two writers.
+  EXPECT_NE(errorsOfText(program(write +
+                                 "program.copy(r arg0[0, 64], w local[0, 64]) "
+                                 "{stream = 1 : i64}\n"
+                                 "program.copy(r arg0[0, 64], w arg1[0, 64])"))
+                .find("may still write"),
+            std::string::npos);
+}
+
+TEST(Verify, EventsAreTransitive) {
+  EXPECT_EQ(
+      errorsOfText(program(
+          "program.copy(r arg0[0, 64], w local[0, 64])\n"
+          "program.record 0\n"
+          "program.wait 0 {stream = 1 : i64}\n"
+          "program.record 1 {stream = 1 : i64}\n"
+          "program.wait 1 {stream = 2 : i64}\n"
+          "program.copy(r local[0, 64], w arg1[0, 64]) {stream = 2 : i64}")),
+      "");
+}
+
+TEST(Verify, FindsUnorderedCollectivesOfAGroup) {
+  std::string first =
+      "program.collective all_reduce sum f32(r arg0[0, 64], w local[0, 64]) "
+      "over <mesh<dp = 2>, {dp}> sizes 1 x 1 x 16\n";
+  std::string second =
+      "program.collective all_reduce sum f32(r arg0[0, 64], w arg1[0, 64]) "
+      "over <mesh<dp = 2>, {dp}> sizes 1 x 1 x 16 {stream = 1 : i64}\n";
+  EXPECT_NE(errorsOfText(program(first + second)).find("is not ordered after"),
+            std::string::npos);
+  EXPECT_EQ(errorsOfText(program(first +
+                                 "program.record 0\n"
+                                 "program.wait 0 {stream = 1 : i64}\n" +
+                                 second)),
+            "");
+}
+
+TEST(Verify, FindsOverlappingOperands) {
+  EXPECT_NE(
+      errorsOfText(program("program.copy(r arg0[0, 64], w local[0, 64])\n"
+                           "program.copy(r local[0, 64], w local[32, 64])\n"
+                           "program.copy(r arg0[0, 64], w arg1[0, 64])"))
+          .find("overlapping operands"),
+      std::string::npos);
+}
+
+TEST(Verify, FindsWhatASegmentForgetsToWrite) {
+  EXPECT_NE(errorsOfText(program("program.copy(r arg0[0, 32], w arg1[0, 32])"))
+                .find("does not write all of its argument 1 'y'"),
+            std::string::npos);
+}
+
+/// The lowered step, changed by `change` on the file's tables.
+template <typename Change> std::string errorsOfChanged(Change change) {
+  Lowered lowered("Memory/train-step.mlir");
+  std::string bytes = *packProgram(*lowered.module);
+  program::ProgramT table;
+  program::GetProgram(bytes.data())->UnPackTo(&table);
+  change(table);
+  flatbuffers::FlatBufferBuilder builder;
+  program::FinishProgramBuffer(builder,
+                               program::Program::Pack(builder, &table));
+  return errorsOf({reinterpret_cast<const char *>(builder.GetBufferPointer()),
+                   builder.GetSize()});
+}
+
+program::SegmentT &segment(program::ProgramT &table, const std::string &name) {
+  for (auto &segment : table.segments)
+    if (segment->name == name)
+      return *segment;
+  ADD_FAILURE() << "no segment " << name;
+  return *table.segments[0];
+}
+
+TEST(Verify, FindsAMissingGradientReduction) {
+  std::string errors = errorsOfChanged([](program::ProgramT &table) {
+    auto &commands = segment(table, "l.reduce").commands;
+    commands.erase(commands.begin());
+  });
+  EXPECT_NE(
+      errors.find("parameter 'l.w' has a gradient that is not summed over "
+                  "mesh axis 'dp'"),
+      std::string::npos)
+      << errors;
+}
+
+TEST(Verify, FindsAMissingAndASecondUpdate) {
+  auto changeLast = [](bool twice) {
+    return errorsOfChanged([&](program::ProgramT &table) {
+      auto &calls = table.functions[0]->calls;
+      if (twice)
+        calls.push_back(std::make_unique<program::CallT>(*calls.back()));
+      else
+        calls.pop_back();
+    });
+  };
+  EXPECT_NE(changeLast(false).find("value is written 0 times"),
+            std::string::npos);
+  EXPECT_NE(changeLast(true).find("value is written 2 times"),
+            std::string::npos);
+}
+
+TEST(Verify, FindsAnInputOfAnotherMicrobatch) {
+  std::string errors = errorsOfChanged([](program::ProgramT &table) {
+    table.functions[0]->calls[4]->microbatch = 0;
+  });
+  EXPECT_NE(errors.find("micro-batch 0 uses slot 1 of input 'x'"),
+            std::string::npos)
+      << errors;
+}
+
+} // namespace
