@@ -4,7 +4,7 @@
 
 #include "Host.h"
 #include "KernelEmitter.h"
-#include "KernelPlan.h"
+#include "stretto/Transforms/Fuse/KernelPlan.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/raw_ostream.h"

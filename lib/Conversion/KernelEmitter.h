@@ -9,7 +9,7 @@
 #ifndef STRETTO_LIB_CONVERSION_KERNELEMITTER_H
 #define STRETTO_LIB_CONVERSION_KERNELEMITTER_H
 
-#include "KernelPlan.h"
+#include "stretto/Transforms/Fuse/KernelPlan.h"
 #include "llvm/IR/Module.h"
 
 namespace stretto::kernel {

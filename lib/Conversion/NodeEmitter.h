@@ -7,7 +7,7 @@
 #ifndef STRETTO_LIB_CONVERSION_NODEEMITTER_H
 #define STRETTO_LIB_CONVERSION_NODEEMITTER_H
 
-#include "KernelPlan.h"
+#include "stretto/Transforms/Fuse/KernelPlan.h"
 #include "ScalarMath.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/IR/IRBuilder.h"

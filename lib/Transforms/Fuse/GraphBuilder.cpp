@@ -462,6 +462,9 @@ private:
       return x;
     SmallVector<int64_t> positions = scalarsOf(op);
     ArrayRef<int64_t> shape = shapeOf(op.getX());
+    // A segment has offsets by value; only their places in the graph matter.
+    if (!isa<KernelOp>(op->getParentOp()))
+      positions.assign(3 + shape.size(), -1);
     if (!op.getExtents() || positions.size() != 3 + shape.size()) {
       fail("dropout needs extents and the scalars seed, step, instance and one "
            "offset per dimension");

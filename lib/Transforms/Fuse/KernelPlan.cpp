@@ -1,6 +1,6 @@
 //===- KernelPlan.cpp - loop nests of a kernel ----------------------------===//
 
-#include "KernelPlan.h"
+#include "stretto/Transforms/Fuse/KernelPlan.h"
 #include "llvm/ADT/DenseSet.h"
 #include <map>
 #include <set>
@@ -84,7 +84,7 @@ public:
       ;
     for (const Item &item : items())
       place(item);
-    llvm::stable_sort(plan.nests, [](const Nest &l, const Nest &r) {
+    std::stable_sort(plan.nests.begin(), plan.nests.end(), [](const Nest &l, const Nest &r) {
       return std::make_tuple(!l.prologue, l.level, l.temps.empty()) <
              std::make_tuple(!r.prologue, r.level, r.temps.empty());
     });

@@ -5,8 +5,8 @@
 // What does not vary along rows is done once, in the prologue.
 //
 //===----------------------------------------------------------------------===//
-#ifndef STRETTO_LIB_CONVERSION_KERNELPLAN_H
-#define STRETTO_LIB_CONVERSION_KERNELPLAN_H
+#ifndef STRETTO_TRANSFORMS_FUSE_KERNELPLAN_H
+#define STRETTO_TRANSFORMS_FUSE_KERNELPLAN_H
 
 #include "stretto/Transforms/Fuse/KernelGraph.h"
 
@@ -48,4 +48,4 @@ int64_t bytesOf(Element type);
 
 } // namespace stretto::kernel
 
-#endif // STRETTO_LIB_CONVERSION_KERNELPLAN_H
+#endif // STRETTO_TRANSFORMS_FUSE_KERNELPLAN_H

@@ -1,0 +1,79 @@
+//===- Fuse.cpp - local segments to kernels and library calls -------------===//
+
+#include "EinsumToGemm.h"
+#include "Outline.h"
+#include "stretto/Dialect/Stretto/Transforms/Decompose.h"
+#include "stretto/Transforms/Fuse/Passes.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/CSE.h"
+
+namespace stretto {
+#define GEN_PASS_DEF_FUSEPASS
+#include "stretto/Transforms/Fuse/Passes.h.inc"
+} // namespace stretto
+
+using namespace mlir;
+using namespace stretto;
+
+/// Replaces composite operations by their compositions; the pieces remember what
+/// they come from, for the kernels' names.
+static void decompose(SegmentOp segment) {
+  SmallVector<Decomposable> ops;
+  segment.walk([&](Decomposable op) { ops.push_back(op); });
+  for (Decomposable op : ops) {
+    Operation *before = op->getPrevNode();
+    OpBuilder builder(op);
+    SmallVector<Value> values = op.decompose(builder);
+    Operation *piece = before ? before->getNextNode() : &op->getBlock()->front();
+    auto source = builder.getStringAttr(op->getName().stripDialect());
+    for (; piece != op; piece = piece->getNextNode())
+      piece->setAttr(attr::source, source);
+    op->replaceAllUsesWith(values);
+    op->erase();
+  }
+}
+
+/// Iotas take their shape from a constant, so that they read no memory.
+static void detachIotas(SegmentOp segment) {
+  segment.walk([](IotaOp op) {
+    auto type = cast<RankedTensorType>(op.getLike().getType());
+    OpBuilder builder(op);
+    op.getLikeMutable().assign(ConstantOp::create(
+        builder, op.getLoc(), type, builder.getF64FloatAttr(0)));
+  });
+}
+
+/// An expression that occurs twice is computed once, one without users never.
+static void simplify(SegmentOp segment) {
+  IRRewriter rewriter(segment.getContext());
+  DominanceInfo dominance(segment);
+  eliminateCommonSubExpressions(rewriter, dominance, segment);
+}
+
+namespace {
+struct FusePass : stretto::impl::FusePassBase<FusePass> {
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<StrettoDialect>();
+    registerDecomposableModels(registry);
+  }
+  void runOnOperation() override {
+    KernelTable kernels(getOperation());
+    for (auto segment : getOperation().getOps<SegmentOp>())
+      if (failed(fuse(segment, kernels)))
+        return signalPassFailure();
+  }
+
+  LogicalResult fuse(SegmentOp segment, KernelTable &kernels) {
+    decompose(segment);
+    detachIotas(segment);
+    simplify(segment);
+    if (failed(lowerEinsums(segment)))
+      return failure();
+    auto grouping = groupOperations(segment);
+    if (failed(grouping))
+      return failure();
+    return outline(segment, *grouping, kernels);
+  }
+};
+} // namespace
