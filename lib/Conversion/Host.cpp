@@ -18,9 +18,9 @@ using namespace stretto::kernel;
 /// Extensions that code may use: what a processor has of these is what an
 /// executable requires.
 static constexpr StringLiteral knownFeatures[] = {
-    "sse3",    "ssse3",    "sse4.1",   "sse4.2",   "popcnt", "avx",
-    "avx2",    "fma",      "f16c",     "bmi",      "bmi2",   "lzcnt",
-    "movbe",   "avx512f",  "avx512cd", "avx512bw", "avx512dq", "avx512vl"};
+    "sse3",  "ssse3",   "sse4.1",   "sse4.2",   "popcnt",   "avx",
+    "avx2",  "fma",     "f16c",     "bmi",      "bmi2",     "lzcnt",
+    "movbe", "avx512f", "avx512cd", "avx512bw", "avx512dq", "avx512vl"};
 
 static Error error(const Twine &message) {
   return createStringError(inconvertibleErrorCode(), message);
@@ -31,8 +31,7 @@ Expected<HostTarget> HostTarget::create(StringRef cpu) {
   InitializeNativeTargetAsmPrinter();
   Triple triple(sys::getDefaultTargetTriple());
   std::string message;
-  const Target *native =
-      TargetRegistry::lookupTarget(triple, message);
+  const Target *native = TargetRegistry::lookupTarget(triple, message);
   if (!native)
     return error(message);
   bool isHost = cpu == "host";
@@ -54,9 +53,9 @@ Expected<HostTarget> HostTarget::create(StringRef cpu) {
   }
   target.tune = name;
   TargetOptions options;
-  target.targetMachine.reset(native->createTargetMachine(
-      triple, "x86-64", list, options, Reloc::PIC_, std::nullopt,
-      CodeGenOptLevel::Aggressive));
+  target.targetMachine.reset(
+      native->createTargetMachine(triple, "x86-64", list, options, Reloc::PIC_,
+                                  std::nullopt, CodeGenOptLevel::Aggressive));
   return target;
 }
 
@@ -127,13 +126,13 @@ Expected<std::string> stretto::kernel::linkSharedObject(ArrayRef<char> object) {
       return error("cannot write '" + source + "'");
     }
   }
-  StringRef arguments[] = {*linker, "-shared", "--hash-style=gnu",
+  StringRef arguments[] = {*linker, "-shared",     "--hash-style=gnu",
                            "-z",    "noexecstack", "-s",
-                           "-o",    result,    source};
+                           "-o",    result,        source};
   std::string message;
-  int status = sys::ExecuteAndWait(*linker, arguments, std::nullopt,
-                                   {std::nullopt, StringRef(log), StringRef(log)},
-                                   0, 0, &message);
+  int status = sys::ExecuteAndWait(
+      *linker, arguments, std::nullopt,
+      {std::nullopt, StringRef(log), StringRef(log)}, 0, 0, &message);
   if (status != 0) {
     auto text = MemoryBuffer::getFile(log);
     return error("linking kernels failed: " + message +

@@ -73,8 +73,9 @@ private:
       return;
     }
     if (root.kind == RootKind::Scatter || root.reduce == ReduceKind::Sum) {
-      annotate(b.CreateMemSet(pointers[root.buffer], b.getInt8(0), bytes, align),
-               root.buffer);
+      annotate(
+          b.CreateMemSet(pointers[root.buffer], b.getInt8(0), bytes, align),
+          root.buffer);
       return;
     }
     countedLoop(b.getInt64(0), b.getInt64(buffer.elements), [&](Value *i) {
@@ -127,7 +128,8 @@ private:
       return false;
     if (node->kind == NodeKind::Reduce)
       return true;
-    return any_of(node->operands, [&](Node *o) { return needsLaterReduction(o); });
+    return any_of(node->operands,
+                  [&](Node *o) { return needsLaterReduction(o); });
   }
 
   //===--------------------------------------------------------------------===//
@@ -177,9 +179,8 @@ private:
   void reduceLoops(const Nest &nest, ArrayRef<unsigned> dims,
                    ArrayRef<Accumulator> sums) {
     if (dims.size() > 1) {
-      return loops(dims.take_front(1), [&] {
-        reduceLoops(nest, dims.drop_front(), sums);
-      });
+      return loops(dims.take_front(1),
+                   [&] { reduceLoops(nest, dims.drop_front(), sums); });
     }
     if (dims.empty())
       return emitBody(nest, sums);
@@ -240,9 +241,9 @@ private:
     if (root.kind == RootKind::Store)
       return storeTo(root.buffer, at, value);
     if (root.kind == RootKind::Accumulate)
-      return storeTo(root.buffer, at,
-                     combine(root.reduce, type, false,
-                             loadFrom(root.buffer, at), value));
+      return storeTo(
+          root.buffer, at,
+          combine(root.reduce, type, false, loadFrom(root.buffer, at), value));
     // Rows out of range add nothing, to row 0.
     Value *valid = b.CreateICmpULT(row, b.getInt64(root.rows));
     Value *safe = b.CreateSelect(valid, row, b.getInt64(0));

@@ -26,12 +26,13 @@ NodeEmitter::NodeEmitter(Module &module, StringRef name,
   MDNode *empty = MDNode::get(module.getContext(), {});
   MDBuilder metadata(module.getContext());
   MDNode *domain = metadata.createAnonymousAliasScopeDomain(name);
-  MDNode *align = MDNode::get(module.getContext(),
-                              metadata.createConstant(b.getInt64(64)));
+  MDNode *align =
+      MDNode::get(module.getContext(), metadata.createConstant(b.getInt64(64)));
   SmallVector<Metadata *> all;
   for (unsigned i = 0; i < g.buffers.size(); ++i) {
     auto *load = b.CreateLoad(
-        b.getPtrTy(), b.CreateConstGEP1_64(b.getPtrTy(), function->getArg(0), i));
+        b.getPtrTy(),
+        b.CreateConstGEP1_64(b.getPtrTy(), function->getArg(0), i));
     load->setMetadata(LLVMContext::MD_invariant_load, empty);
     load->setMetadata(LLVMContext::MD_nonnull, empty);
     load->setMetadata(LLVMContext::MD_align, align);
@@ -138,11 +139,11 @@ Value *NodeEmitter::combine(ReduceKind kind, Element type, bool exact,
   case ReduceKind::Prod:
     return real ? b.CreateFMul(lhs, rhs) : b.CreateMul(lhs, rhs);
   case ReduceKind::Max:
-    return b.CreateBinaryIntrinsic(
-        real ? Intrinsic::maximum : Intrinsic::smax, lhs, rhs);
+    return b.CreateBinaryIntrinsic(real ? Intrinsic::maximum : Intrinsic::smax,
+                                   lhs, rhs);
   case ReduceKind::Min:
-    return b.CreateBinaryIntrinsic(
-        real ? Intrinsic::minimum : Intrinsic::smin, lhs, rhs);
+    return b.CreateBinaryIntrinsic(real ? Intrinsic::minimum : Intrinsic::smin,
+                                   lhs, rhs);
   }
   return lhs;
 }
@@ -170,7 +171,8 @@ Value *NodeEmitter::offset(const Linear &linear) {
 
 Value *NodeEmitter::loadFrom(unsigned buffer, Value *offset) {
   Element type = g.buffers[buffer].type;
-  Value *address = b.CreateInBoundsGEP(memoryType(type), pointers[buffer], offset);
+  Value *address =
+      b.CreateInBoundsGEP(memoryType(type), pointers[buffer], offset);
   auto *load = b.CreateLoad(memoryType(type), address);
   annotate(load, buffer);
   if (type == Element::I1)
@@ -182,7 +184,8 @@ void NodeEmitter::storeTo(unsigned buffer, Value *offset, Value *value) {
   Element type = g.buffers[buffer].type;
   if (type == Element::I1)
     value = b.CreateZExt(value, b.getInt8Ty());
-  Value *address = b.CreateInBoundsGEP(memoryType(type), pointers[buffer], offset);
+  Value *address =
+      b.CreateInBoundsGEP(memoryType(type), pointers[buffer], offset);
   annotate(b.CreateStore(value, address), buffer);
 }
 
@@ -284,8 +287,7 @@ Value *NodeEmitter::evalLoad(Node *node) {
     Value *row = eval(node->operands[0]);
     Value *inRange = b.CreateICmpULT(row, b.getInt64(node->rows));
     Value *safe = b.CreateSelect(inRange, row, b.getInt64(0));
-    at = b.CreateNSWAdd(at,
-                        b.CreateNSWMul(safe, b.getInt64(node->rowStride)));
+    at = b.CreateNSWAdd(at, b.CreateNSWMul(safe, b.getInt64(node->rowStride)));
     require(inRange);
   }
   Value *value = loadFrom(node->buffer, at);

@@ -7,8 +7,8 @@
 #ifndef STRETTO_LIB_CONVERSION_NODEEMITTER_H
 #define STRETTO_LIB_CONVERSION_NODEEMITTER_H
 
-#include "stretto/Transforms/Fuse/KernelPlan.h"
 #include "ScalarMath.h"
+#include "stretto/Transforms/Fuse/KernelPlan.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
@@ -65,7 +65,7 @@ protected:
   const KernelPlan &plan;
   ValueMap outer, inner;
   bool inNest = false;
-  llvm::ArrayRef<Node *> defining; // temporaries of the present nest
+  llvm::ArrayRef<Node *> defining;           // temporaries of the present nest
   llvm::SmallVector<llvm::Value *> pointers; // per buffer
   llvm::SmallVector<llvm::Value *> indices;  // per loop dimension
 

@@ -12,11 +12,10 @@ namespace {
 constexpr double expE[] = {0.5, 0.16666576266288757, 0.04166685417294502,
                            0.008363300003111362, 0.0013901344500482082};
 // log(1 + f) = f - f^2 / 2 + f^3 L(f) for 1 + f in [sqrt(1/2), sqrt(2)].
-constexpr double logL[] = {0.3333333134651184,   -0.24999994039535522,
-                           0.2000071406364441,   -0.16668057441711426,
-                           0.14249321818351746,  -0.12420148402452469,
-                           0.11677015572786331,  -0.11514564603567123,
-                           0.07037582248449326};
+constexpr double logL[] = {
+    0.3333333134651184,   -0.24999994039535522, 0.2000071406364441,
+    -0.16668057441711426, 0.14249321818351746,  -0.12420148402452469,
+    0.11677015572786331,  -0.11514564603567123, 0.07037582248449326};
 constexpr double tanhP[] = {1.0, 0.13450032472610474, 0.003578280098736286,
                             2.2010810425854288e-05, 1.540872140992633e-08};
 constexpr double tanhQ[] = {1.0, 0.46783360838890076, 0.026189563795924187,
@@ -112,8 +111,9 @@ Value *ScalarMath::log(Value *x) {
   Value *infinity = ConstantFP::getInfinity(b.getFloatTy());
   Value *isFinite = b.CreateFCmpOLT(x, infinity);
   result = b.CreateSelect(isFinite, result, x); // inf, NaN
-  result = b.CreateSelect(b.CreateFCmpOEQ(x, f32(0)),
-                          ConstantFP::getInfinity(b.getFloatTy(), true), result);
+  result =
+      b.CreateSelect(b.CreateFCmpOEQ(x, f32(0)),
+                     ConstantFP::getInfinity(b.getFloatTy(), true), result);
   return b.CreateSelect(b.CreateFCmpOLT(x, f32(0)),
                         ConstantFP::getNaN(b.getFloatTy()), result);
 }
@@ -154,7 +154,8 @@ Value *ScalarMath::sinCos(Value *angle, bool cosine) {
   Value *sin = b.CreateFMul(r, horner(square, sinS));
   Value *cos = horner(square, cosC);
   auto bit = [&](unsigned mask) {
-    return b.CreateICmpNE(b.CreateAnd(quarter, b.getInt32(mask)), b.getInt32(0));
+    return b.CreateICmpNE(b.CreateAnd(quarter, b.getInt32(mask)),
+                          b.getInt32(0));
   };
   Value *value = b.CreateSelect(bit(1), cos, sin);
   return b.CreateSelect(bit(2), b.CreateFNeg(value), value);

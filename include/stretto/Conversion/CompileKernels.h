@@ -27,10 +27,10 @@ struct KernelLibrary {
   std::string cpuFeatures;        // that the code needs: "avx2,fma,..."
 };
 
-/// Diagnoses kernels that cannot be compiled, an unknown processor, and a missing
-/// or failing linker.
-mlir::FailureOr<KernelLibrary> compileKernels(mlir::ModuleOp module,
-                                              const KernelOptions &options = {});
+/// Diagnoses kernels that cannot be compiled, an unknown processor, and a
+/// missing or failing linker.
+mlir::FailureOr<KernelLibrary>
+compileKernels(mlir::ModuleOp module, const KernelOptions &options = {});
 
 } // namespace stretto
 

@@ -11,7 +11,8 @@ static ArrayRef<int64_t> shapeOf(Value value) {
 
 namespace {
 
-/// One loop of the contraction: its strides in a, b and c; 0 where it is absent.
+/// One loop of the contraction: its strides in a, b and c; 0 where it is
+/// absent.
 struct Loop {
   int64_t extent, a, b, c;
 };
@@ -54,9 +55,8 @@ private:
     });
   }
   Names own(ArrayRef<StringRef> list, ArrayRef<StringRef> other) {
-    return filter(list, [&](StringRef name) {
-      return !llvm::is_contained(other, name);
-    });
+    return filter(
+        list, [&](StringRef name) { return !llvm::is_contained(other, name); });
   }
   template <typename Fn> Names filter(ArrayRef<StringRef> list, Fn wanted) {
     Names result;
@@ -126,8 +126,8 @@ private:
     return result;
   }
 
-  /// Transposes operands so that contracted dimensions are the last ones of both,
-  /// in one order.
+  /// Transposes operands so that contracted dimensions are the last ones of
+  /// both, in one order.
   void makeCanonical() {
     Names sum = contracted();
     auto arrange = [&](Value &value, SmallVector<StringRef> &names) {
@@ -182,9 +182,8 @@ private:
     for (StringRef name : all)
       shape.push_back(extentOf(name));
     auto spread = [&](Value value, ArrayRef<StringRef> names) -> Value {
-      Names ordered = filter(all, [&](StringRef name) {
-        return llvm::is_contained(names, name);
-      });
+      Names ordered = filter(
+          all, [&](StringRef name) { return llvm::is_contained(names, name); });
       value = transposed(value, names, ordered);
       if (ordered.size() == all.size())
         return value;
@@ -199,8 +198,8 @@ private:
                       spread(rhs, labels.rhs));
     if (sum.empty())
       return product;
-    SmallVector<int64_t> dims = llvm::to_vector(
-        llvm::seq<int64_t>(labels.result.size(), all.size()));
+    SmallVector<int64_t> dims =
+        llvm::to_vector(llvm::seq<int64_t>(labels.result.size(), all.size()));
     return ReduceOp::create(
         b, op.getLoc(), op.getResult().getType(),
         ReduceKindAttr::get(b.getContext(), ReduceKind::Sum), product,
@@ -220,9 +219,9 @@ private:
 
 } // namespace
 
-/// May the storage of `acc` take the sum that `add` makes? An argument only when
-/// the segment gives its storage to the result, a local value when nobody else
-/// reads it.
+/// May the storage of `acc` take the sum that `add` makes? An argument only
+/// when the segment gives its storage to the result, a local value when nobody
+/// else reads it.
 static bool canAccumulate(SegmentOp segment, AddOp add, Value acc) {
   if (acc.getType() != add.getType() || !acc.hasOneUse())
     return false;
@@ -232,8 +231,8 @@ static bool canAccumulate(SegmentOp segment, AddOp add, Value acc) {
   for (OpOperand &use : add->getUses()) {
     if (!isa<YieldOp>(use.getOwner()))
       continue;
-    auto alias = segment.getResultAttrOfType<IntegerAttr>(use.getOperandNumber(),
-                                                          attr::alias);
+    auto alias = segment.getResultAttrOfType<IntegerAttr>(
+        use.getOperandNumber(), attr::alias);
     if (alias && alias.getInt() == argument.getArgNumber())
       return true;
   }

@@ -1,7 +1,7 @@
 //===- EinsumToGemm.h - contractions as library calls -----------*- C++ -*-===//
 //
-// Rewrites every einsum of a segment as a strided gemm, with an accumulator where
-// a sum can be taken in place; what has nothing to contract or no matrix
+// Rewrites every einsum of a segment as a strided gemm, with an accumulator
+// where a sum can be taken in place; what has nothing to contract or no matrix
 // dimension becomes primitive operations.
 //
 //===----------------------------------------------------------------------===//

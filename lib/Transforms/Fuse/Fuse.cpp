@@ -2,11 +2,11 @@
 
 #include "EinsumToGemm.h"
 #include "Outline.h"
-#include "stretto/Dialect/Stretto/Transforms/Decompose.h"
-#include "stretto/Transforms/Fuse/Passes.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/CSE.h"
+#include "stretto/Dialect/Stretto/Transforms/Decompose.h"
+#include "stretto/Transforms/Fuse/Passes.h"
 
 namespace stretto {
 #define GEN_PASS_DEF_FUSEPASS
@@ -16,8 +16,8 @@ namespace stretto {
 using namespace mlir;
 using namespace stretto;
 
-/// Replaces composite operations by their compositions; the pieces remember what
-/// they come from, for the kernels' names.
+/// Replaces composite operations by their compositions; the pieces remember
+/// what they come from, for the kernels' names.
 static void decompose(SegmentOp segment) {
   SmallVector<Decomposable> ops;
   segment.walk([&](Decomposable op) { ops.push_back(op); });
@@ -25,7 +25,8 @@ static void decompose(SegmentOp segment) {
     Operation *before = op->getPrevNode();
     OpBuilder builder(op);
     SmallVector<Value> values = op.decompose(builder);
-    Operation *piece = before ? before->getNextNode() : &op->getBlock()->front();
+    Operation *piece =
+        before ? before->getNextNode() : &op->getBlock()->front();
     auto source = builder.getStringAttr(op->getName().stripDialect());
     for (; piece != op; piece = piece->getNextNode())
       piece->setAttr(attr::source, source);
@@ -39,8 +40,8 @@ static void detachIotas(SegmentOp segment) {
   segment.walk([](IotaOp op) {
     auto type = cast<RankedTensorType>(op.getLike().getType());
     OpBuilder builder(op);
-    op.getLikeMutable().assign(ConstantOp::create(
-        builder, op.getLoc(), type, builder.getF64FloatAttr(0)));
+    op.getLikeMutable().assign(ConstantOp::create(builder, op.getLoc(), type,
+                                                  builder.getF64FloatAttr(0)));
   });
 }
 

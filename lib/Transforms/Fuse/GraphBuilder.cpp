@@ -64,7 +64,8 @@ public:
     for (Operation *op : ops)
       identify(op);
     for (const Output &output : outputs)
-      if (inputIndex.count(output.value))
+      if (output.value.getDefiningOp<ConstantOp>() ||
+          inputIndex.count(output.value))
         (void)axesOf(output.value);
     if (!ok || failed(orderDims()))
       return failure();
@@ -137,7 +138,8 @@ private:
 
   void identify(Operation *op) {
     TypeSwitch<Operation *>(op)
-        .Case<ConstantOp, IotaOp>([&](auto o) { (void)axesOf(o.getResult()); })
+        .Case([&](ConstantOp) {}) // its users say along what it is constant
+        .Case([&](IotaOp o) { (void)axesOf(o.getResult()); })
         .Case<ShardSliceOp, PadOp>([&](auto o) {
           if (!inputIndex.count(o.getX()))
             fail("a slice or pad reads a value of its own kernel");
@@ -264,7 +266,9 @@ private:
       result.coefficients[dim(value, from + i)] += stride;
     return result;
   }
-  Linear addressOf(Value value) { return along(value, stridesOf(shapeOf(value))); }
+  Linear addressOf(Value value) {
+    return along(value, stridesOf(shapeOf(value)));
+  }
 
   Node *load(Value input, Linear address) {
     Node node(NodeKind::Load);
@@ -327,7 +331,8 @@ private:
 
   SmallVector<int64_t> scalarsOf(Operation *op) {
     auto list = op->getAttrOfType<DenseI64ArrayAttr>(attr::scalars);
-    return list ? SmallVector<int64_t>(list.asArrayRef()) : SmallVector<int64_t>();
+    return list ? SmallVector<int64_t>(list.asArrayRef())
+                : SmallVector<int64_t>();
   }
   /// First scalar of an operation that has at most one, or -1.
   int64_t offsetOf(Operation *op) {
@@ -356,7 +361,8 @@ private:
           return constant(o.getValue().convertToDouble(), type(o));
         })
         .Case([&](IotaOp o) { return lowerIota(o); })
-        .Case<BroadcastOp, TransposeOp>([&](auto o) { return nodeOf(o.getX()); })
+        .Case<BroadcastOp, TransposeOp>(
+            [&](auto o) { return nodeOf(o.getX()); })
         .Case([&](ReduceOp o) { return lowerReduce(o); })
         .Case([&](CompareOp o) {
           return compare(o.getPredicate(), nodeOf(o.getLhs()),
@@ -391,27 +397,26 @@ private:
   }
 
   Node *lowerPointwise(Operation *op) {
-    auto code =
-        TypeSwitch<Operation *, std::optional<Code>>(op)
-            .Case([](NegOp) { return Code::Neg; })
-            .Case([](ExpOp) { return Code::Exp; })
-            .Case([](LogOp) { return Code::Log; })
-            .Case([](SqrtOp) { return Code::Sqrt; })
-            .Case([](RsqrtOp) { return Code::Rsqrt; })
-            .Case([](TanhOp) { return Code::Tanh; })
-            .Case([](SigmoidOp) { return Code::Sigmoid; })
-            .Case([](ErfOp) { return Code::Erf; })
-            .Case([](AddOp) { return Code::Add; })
-            .Case([](SubOp) { return Code::Sub; })
-            .Case([](MulOp) { return Code::Mul; })
-            .Case([](DivOp) { return Code::Div; })
-            .Case([](MaximumOp) { return Code::Maximum; })
-            .Case([](MinimumOp) { return Code::Minimum; })
-            .Default([](Operation *) { return std::nullopt; });
+    auto code = TypeSwitch<Operation *, std::optional<Code>>(op)
+                    .Case([](NegOp) { return Code::Neg; })
+                    .Case([](ExpOp) { return Code::Exp; })
+                    .Case([](LogOp) { return Code::Log; })
+                    .Case([](SqrtOp) { return Code::Sqrt; })
+                    .Case([](RsqrtOp) { return Code::Rsqrt; })
+                    .Case([](TanhOp) { return Code::Tanh; })
+                    .Case([](SigmoidOp) { return Code::Sigmoid; })
+                    .Case([](ErfOp) { return Code::Erf; })
+                    .Case([](AddOp) { return Code::Add; })
+                    .Case([](SubOp) { return Code::Sub; })
+                    .Case([](MulOp) { return Code::Mul; })
+                    .Case([](DivOp) { return Code::Div; })
+                    .Case([](MaximumOp) { return Code::Maximum; })
+                    .Case([](MinimumOp) { return Code::Minimum; })
+                    .Default([](Operation *) { return std::nullopt; });
     if (!code)
       return nullptr;
-    bool needsFloat = (*code >= Code::Exp && *code <= Code::Erf) ||
-                      *code == Code::Div;
+    bool needsFloat =
+        (*code >= Code::Exp && *code <= Code::Erf) || *code == Code::Div;
     if (needsFloat && !isFloat(type(op)))
       return nullptr;
     bool isFunction = llvm::is_contained(
@@ -474,9 +479,9 @@ private:
     Linear element = along(op.getX(), strides);
     for (auto [i, stride] : llvm::enumerate(strides))
       addOffset(element, positions[3 + i], stride);
-    Node *key = compute(Code::Key, Element::I64,
-                        {scalar(positions[0]), scalar(positions[1]),
-                         scalar(positions[2])});
+    Node *key = compute(
+        Code::Key, Element::I64,
+        {scalar(positions[0]), scalar(positions[1]), scalar(positions[2])});
     Node *keep =
         compute(Code::Keep, Element::I1, {key, index(std::move(element))});
     keep->threshold = int64_t(std::ceil(p * 16777216.0));
@@ -518,8 +523,8 @@ private:
     Value table = op.getTable();
     SmallVector<int64_t> strides = stridesOf(shapeOf(table));
     unsigned lead = shapeOf(op.getIds()).size();
-    Node *node = load(table, along(op.getResult(),
-                                   ArrayRef(strides).drop_front(), lead));
+    Node *node = load(
+        table, along(op.getResult(), ArrayRef(strides).drop_front(), lead));
     Node *row = rowIndex(op.getIds(), offsetOf(op));
     node->operands = {row};
     node->axes |= row->axes;
@@ -529,8 +534,8 @@ private:
   }
 
   //===--------------------------------------------------------------------===//
-  // Rope: the head dimension is split into (half, pair); the partner of a lane is
-  // the same expression with the half index turned around.
+  // Rope: the head dimension is split into (half, pair); the partner of a lane
+  // is the same expression with the half index turned around.
   //===--------------------------------------------------------------------===//
 
   struct Rope {
@@ -545,7 +550,8 @@ private:
   Node *lowerRope(RopeOp op) {
     unsigned last = dim(op.getX(), 3);
     int64_t half = shapeOf(op.getX())[3] / 2;
-    if (half == 1 || llvm::any_of(halves, [&](auto &h) { return h.first != last; })) {
+    if (half == 1 ||
+        llvm::any_of(halves, [&](auto &h) { return h.first != last; })) {
       fail("rope needs a head dimension above 2, one per kernel");
       return nullptr;
     }
@@ -566,7 +572,8 @@ private:
   /// Runs after dimension `dim` was split: dim is the half, dim + 1 the pair.
   void finishRope(const Rope &rope) {
     exact = false;
-    Node *frequency = compute(Code::Frequency, Element::F64, {alongDim(rope.dim + 1)});
+    Node *frequency =
+        compute(Code::Frequency, Element::F64, {alongDim(rope.dim + 1)});
     frequency->value = rope.base;
     frequency->count = rope.half;
     Node *position = compute(Code::Convert, Element::F64, {rope.position});

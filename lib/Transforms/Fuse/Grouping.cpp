@@ -47,6 +47,7 @@ public:
       return failure();
     mergeAlongEdges();
     mergeReaders();
+    mergeScalars();
     Grouping result;
     std::vector<int> renamed(groups.size(), -1);
     for (auto [index, group] : llvm::enumerate(groups))
@@ -199,9 +200,8 @@ private:
     };
     for (Operation *op : groups[from].members)
       pushUsers(op);
-    llvm::erase_if(work, [&](Operation *op) {
-      return isIn(op, from) || isIn(op, to);
-    });
+    llvm::erase_if(
+        work, [&](Operation *op) { return isIn(op, from) || isIn(op, to); });
     while (!work.empty()) {
       Operation *op = work.pop_back_val();
       if (!seen.insert(op).second)
@@ -279,6 +279,27 @@ private:
         if (first != second)
           tryMerge(std::min(first, second), std::max(first, second));
       }
+  }
+
+  /// Scalar math anywhere is one kernel: a launch costs more than it.
+  void mergeScalars() {
+    SmallVector<unsigned> scalars;
+    for (auto [index, group] : llvm::enumerate(groups))
+      if (!group.members.empty() && isScalar(group))
+        scalars.push_back(index);
+    for (unsigned i = 1; i < scalars.size(); ++i)
+      for (unsigned j = 0; j < i; ++j)
+        if (tryMerge(scalars[j], scalars[i]))
+          break;
+  }
+  static bool isScalar(const Group &group) {
+    return llvm::all_of(group.ops, [](Operation *op) {
+      auto isRankZero = [](Type type) {
+        return cast<RankedTensorType>(type).getRank() == 0;
+      };
+      return llvm::all_of(op->getOperandTypes(), isRankZero) &&
+             llvm::all_of(op->getResultTypes(), isRankZero);
+    });
   }
 
   //===--------------------------------------------------------------------===//

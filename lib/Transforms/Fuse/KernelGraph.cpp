@@ -178,11 +178,12 @@ private:
       for (Node *operand : node->operands)
         visit(operand);
     }
-    llvm::erase_if(g.nodes, [&](auto &node) { return !live.count(node.get()); });
+    llvm::erase_if(g.nodes,
+                   [&](auto &node) { return !live.count(node.get()); });
   }
 
-  /// The reduction that `root` stores, alone or added to what its own or another
-  /// buffer holds at the same place. `start` becomes that load or null.
+  /// The reduction that `root` stores, alone or added to what its own or
+  /// another buffer holds at the same place. `start` becomes that load or null.
   Node *storedReduction(const Root &root, Node *&start) {
     start = nullptr;
     Node *value = root.value;

@@ -84,10 +84,11 @@ public:
       ;
     for (const Item &item : items())
       place(item);
-    std::stable_sort(plan.nests.begin(), plan.nests.end(), [](const Nest &l, const Nest &r) {
-      return std::make_tuple(!l.prologue, l.level, l.temps.empty()) <
-             std::make_tuple(!r.prologue, r.level, r.temps.empty());
-    });
+    std::stable_sort(
+        plan.nests.begin(), plan.nests.end(), [](const Nest &l, const Nest &r) {
+          return std::make_tuple(!l.prologue, l.level, l.temps.empty()) <
+                 std::make_tuple(!r.prologue, r.level, r.temps.empty());
+        });
     if (failed(checkInPlace()))
       return failure();
     return std::move(plan);

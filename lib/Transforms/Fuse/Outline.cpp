@@ -28,8 +28,8 @@ FlatSymbolRefAttr KernelTable::add(KernelOp kernel, StringRef hint) {
   kernel.setSymNameAttr(
       StringAttr::get(context, "k" + Twine(count++) + "_" + hint));
   auto module = cast<ModuleOp>(symbols.getOp());
-  Block::iterator place = last ? std::next(Block::iterator(last))
-                               : module.getBody()->begin();
+  Block::iterator place =
+      last ? std::next(Block::iterator(last)) : module.getBody()->begin();
   known = symbols.insert(kernel, place);
   last = kernel;
   return FlatSymbolRefAttr::get(known);
@@ -144,11 +144,10 @@ KernelOp makeKernel(const Group &group, Location loc, Scalars &scalars) {
       attrs.set(attr::alias, builder.getI64IntegerAttr(output.alias));
     resultAttrs.push_back(attrs.getDictionary(context));
   }
-  auto kernel =
-      KernelOp::create(builder, loc, "kernel",
-                       FunctionType::get(context, types, results),
-                       /*visibility=*/StringAttr(), /*arg_attrs=*/ArrayAttr(),
-                       builder.getArrayAttr(resultAttrs));
+  auto kernel = KernelOp::create(
+      builder, loc, "kernel", FunctionType::get(context, types, results),
+      /*visibility=*/StringAttr(), /*arg_attrs=*/ArrayAttr(),
+      builder.getArrayAttr(resultAttrs));
   Block *body = &kernel.getBody().emplaceBlock();
   IRMapping mapping;
   for (Value input : group.inputs)

@@ -1,8 +1,8 @@
 //===- Outline.h - groups to kernels and launches ---------------*- C++ -*-===//
 //
-// Moves every group of a segment into a kernel of the module and leaves a launch.
-// What the rank knows at run time becomes scalars of the launch, so that kernels
-// equal in structure are one.
+// Moves every group of a segment into a kernel of the module and leaves a
+// launch. What the rank knows at run time becomes scalars of the launch, so
+// that kernels equal in structure are one.
 //
 //===----------------------------------------------------------------------===//
 #ifndef STRETTO_LIB_TRANSFORMS_FUSE_OUTLINE_H
@@ -22,8 +22,8 @@ constexpr llvm::StringLiteral source = "stretto.source";
 class KernelTable {
 public:
   explicit KernelTable(mlir::ModuleOp module);
-  /// Gives `kernel` a name and puts it into the module, or erases it when there is
-  /// an equal one. Returns the symbol.
+  /// Gives `kernel` a name and puts it into the module, or erases it when there
+  /// is an equal one. Returns the symbol.
   mlir::FlatSymbolRefAttr add(KernelOp kernel, llvm::StringRef hint);
 
 private:

@@ -30,7 +30,8 @@ using DimMask = uint64_t;
 
 enum class Element : uint8_t { F32, F64, BF16, F16, I1, I8, I32, I64 };
 
-/// constant + sum of coefficient * loop index + sum of multiplier * launch scalar.
+/// constant + sum of coefficient * loop index + sum of multiplier * launch
+/// scalar.
 struct Linear {
   llvm::SmallVector<int64_t, 6> coefficients;
   int64_t constant = 0;
@@ -50,13 +51,28 @@ enum class NodeKind : uint8_t {
 };
 
 enum class Code : uint8_t {
-  Neg, Exp, Log, Sqrt, Rsqrt, Tanh, Sigmoid, Erf,
-  Add, Sub, Mul, Div, Maximum, Minimum,
-  Compare, Select, Convert,
-  Key,         // random key of scalars (seed, step, instance)
-  Keep,        // dropout decision of (key, element): `threshold`, `opId`
-  Cos, Sin,    // of an f64 angle, result f32
-  Frequency    // f64 table base^(-2 i / (2 n)) at index operand i of n
+  Neg,
+  Exp,
+  Log,
+  Sqrt,
+  Rsqrt,
+  Tanh,
+  Sigmoid,
+  Erf,
+  Add,
+  Sub,
+  Mul,
+  Div,
+  Maximum,
+  Minimum,
+  Compare,
+  Select,
+  Convert,
+  Key,  // random key of scalars (seed, step, instance)
+  Keep, // dropout decision of (key, element): `threshold`, `opId`
+  Cos,
+  Sin,      // of an f64 angle, result f32
+  Frequency // f64 table base^(-2 i / (2 n)) at index operand i of n
 };
 
 /// index < limit, or the load gives zero.
@@ -104,11 +120,11 @@ struct Root {
   unsigned buffer;
   Linear address;
   // Accumulate, Scatter: how the buffer starts.
-  bool inPlace = false;   // holds the initial value already
-  int initFrom = -1;      // else copied from this buffer, else the identity
+  bool inPlace = false; // holds the initial value already
+  int initFrom = -1;    // else copied from this buffer, else the identity
   ReduceKind reduce = ReduceKind::Sum;
   DimMask reduced = 0;
-  Node *row = nullptr;    // Scatter
+  Node *row = nullptr; // Scatter
   int64_t rows = 0, rowStride = 0;
 };
 
@@ -128,9 +144,10 @@ struct Output {
 
 class KernelGraph {
 public:
-  /// Builds the graph of `ops` (in order, primitive, bare static types). Buffers
-  /// are `inputs`, then those outputs that are no aliases. Fails, with `why` when
-  /// it is given, when the operations do not share an iteration space.
+  /// Builds the graph of `ops` (in order, primitive, bare static types).
+  /// Buffers are `inputs`, then those outputs that are no aliases. Fails, with
+  /// `why` when it is given, when the operations do not share an iteration
+  /// space.
   static mlir::FailureOr<KernelGraph>
   build(llvm::ArrayRef<mlir::Operation *> ops, mlir::ValueRange inputs,
         llvm::ArrayRef<Output> outputs, std::string *why = nullptr);
@@ -167,8 +184,8 @@ struct Space {
 };
 
 /// Chooses the row space and turns reductions over rows into accumulations;
-/// fails when an in-kernel consumer needs a reduction over rows, or when a stored
-/// value is not one per row.
+/// fails when an in-kernel consumer needs a reduction over rows, or when a
+/// stored value is not one per row.
 mlir::FailureOr<Space> chooseSpace(KernelGraph &graph,
                                    std::string *why = nullptr);
 

@@ -6,7 +6,16 @@ def Stretto_KernelOp : Stretto_Op<"kernel", [
   let description = [{
     A function over bare static tensors, printed like func.func, whose body holds
     primitive stretto operations. Offsets and random keys are not in the body's
-    attributes by value but by position: they are the scalars of the launch.
+    attributes by value but by position: they are the scalars of the launch. The
+    attribute `stretto.scalars = array<i64: ...>` of an operation in the body lists
+    the positions that it reads, -1 meaning zero (absent: all are zero):
+
+    - iota, mask_pad, embedding, embedding_grad: [offset];
+    - shard_slice, keep_first: [member index of the rank in the group];
+    - dropout: [seed, step, instance, offset of dimension 0, 1, ...].
+
+    A result with `stretto.alias = j` is the storage of operand j, updated in
+    place. Operations with `stretto.exact` are not reassociated.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                        OptionalAttr<StrAttr>:$sym_visibility,
