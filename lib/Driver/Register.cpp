@@ -12,6 +12,7 @@
 #include "stretto/Transforms/Apply/Passes.h"
 #include "stretto/Transforms/Derive/Models.h"
 #include "stretto/Transforms/Derive/Passes.h"
+#include "stretto/Transforms/Fuse/Passes.h"
 #include "stretto/Transforms/Memory/Passes.h"
 #include "stretto/Transforms/Shard/Passes.h"
 
@@ -28,6 +29,7 @@ void stretto::registerAllPasses() {
   registerApplyPasses();
   registerDerivePasses();
   registerShardPasses();
+  registerFusePasses();
   registerMemoryPasses();
   registerCostPasses();
   registerInterpreterPasses();
