@@ -254,7 +254,7 @@ private:
     if (root.kind == RootKind::Accumulate)
       axes |= root.reduced;
     if (root.kind == RootKind::Scatter)
-      axes |= root.row->axes;
+      axes |= root.row->axes | root.value->axes;
     if (space.rows & ~axes)
       return fail("a result does not have the rows of the kernel");
     if (root.kind != RootKind::Scatter && (root.value->axes & ~axes))
