@@ -187,10 +187,7 @@ void BodyAssigner::fillFromOperands(Operation *op, const OpRule &rule,
   for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands)) {
     DistAttr dist = getDist(operand);
     for (unsigned dim = 0; dist && dim < dims.size(); ++dim) {
-      SmallVector<int64_t> sizes;
-      for (unsigned factor : dims[dim])
-        sizes.push_back(rule.factors[factor].size);
-      auto split = splitAxes(dist.getDimAxes(dim), sizes);
+      auto split = splitDim(dist, dim, dims[dim], rule);
       if (failed(split))
         continue;
       for (auto [factor, axes] : llvm::zip(dims[dim], *split)) {
@@ -228,16 +225,12 @@ SmallVector<AxisRef> BodyAssigner::passingPartial(Operation *op,
       return {};
     if (!all.empty() && ArrayRef<AxisRef>(all) != dist.getPartialAxes())
       mixed = true;
-    for (AxisRef ref : dist.getPartialAxes())
-      if (!llvm::is_contained(all, ref))
-        all.push_back(ref);
+    all = uniteAxes(mesh, all, dist.getPartialAxes());
     partial.push_back(i);
     bytes = std::max(bytes, tensor(operand).getNumElements());
   }
   if (all.empty())
     return {};
-  llvm::sort(all);
-  all = canonicalAxes(all);
   // An operand outside the sum that is sharded over the axis has the say.
   for (Value operand : op->getOperands())
     if (!getDist(operand).isPartial() &&
