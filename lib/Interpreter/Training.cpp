@@ -191,10 +191,10 @@ LogicalResult interp::initialState(StepOp step, const TrainingOptions &options,
     if (kind == "param" && given != options.parameters.end())
       value = given->second;
     else if (kind == "param")
-      value = withNoise(
-          initialValue(step.getArgAttrOfType<InitAttr>(i, attr::init),
-                       layout->globalShape, options.seed, name),
-          options, name);
+      value =
+          withNoise(initialValue(step.getArgAttrOfType<InitAttr>(i, attr::init),
+                                 layout->globalShape, options.seed, name),
+                    options, name);
     if (value.getShape() != ArrayRef(layout->globalShape))
       return step.emitOpError("parameter '")
              << name << "' is given as " << shapeText(value.getShape())

@@ -5,8 +5,7 @@
 #include "ProgramWalk.h"
 
 #include "llvm/ADT/MapVector.h"
-#include <map>
-#include <tuple>
+#include "llvm/Support/JSON.h"
 
 using namespace llvm;
 using namespace stretto;
@@ -31,100 +30,107 @@ uint64_t stretto::bytesSent(const program::Collective &collective,
   return 0;
 }
 
-static std::string axesOf(const program::Program &program, uint32_t group) {
-  std::string text = "{";
+static std::string nameOf(const program::Program &program, uint32_t group) {
+  std::string name;
   for (const program::AxisRef *ref :
        all(program.groups()->Get(group)->axes())) {
     const program::Axis &axis = *program.mesh()->Get(ref->axis());
-    text += (text.size() > 1 ? ", " : "") + axis.name()->str();
+    name += (name.empty() ? "" : "*") + axis.name()->str();
     if (ref->size() != axis.size())
-      text += (":(" + Twine(ref->pre()) + ")" + Twine(ref->size())).str();
+      name += (":" + Twine(ref->pre()) + ":" + Twine(ref->size())).str();
   }
-  return text + "}";
+  return name;
 }
 
 namespace {
-/// Calls `visit(function, segment, command, collective, bytes)` for every
-/// execution of a collective.
+/// Calls `visit(segment, command, collective, bytes)` for every execution of a
+/// collective.
 template <typename Visit>
-void forEachCollective(const runtime::Program &program, int64_t rank,
+void forEachCollective(const runtime::Program &program,
+                       const program::Function &function, int64_t rank,
                        Visit visit) {
   const program::Program &table = program.table();
-  for (const program::Function *function : all(table.functions()))
-    for (const program::Call *call : all(function->calls())) {
-      const program::Segment &segment = segmentOf(table, *call);
-      for (const program::Command *command : all(segment.commands())) {
-        const program::Collective *collective =
-            command->payload_as_Collective();
-        if (!collective)
-          continue;
+  for (const program::Call *call : all(function.calls())) {
+    const program::Segment &segment = segmentOf(table, *call);
+    for (const program::Command *command : all(segment.commands()))
+      if (const program::Collective *collective =
+              command->payload_as_Collective()) {
         auto *axes = table.groups()->Get(collective->group())->axes();
-        visit(*function, segment, *command, *collective,
+        visit(segment, *command, *collective,
               bytesSent(*collective, runtime::Mesh::product(axes),
                         program.mesh().memberIndex(rank, axes)));
       }
-    }
+  }
 }
 } // namespace
 
-std::vector<TrafficRow> stretto::predictTraffic(const runtime::Program &program,
-                                                int64_t rank) {
-  std::map<std::tuple<std::string, CollectiveKind, uint32_t>, TrafficRow> rows;
-  forEachCollective(program, rank,
-                    [&](const program::Function &function,
-                        const program::Segment &, const program::Command &,
-                        const program::Collective &collective, uint64_t bytes) {
-                      TrafficRow &row =
-                          rows[{function.name()->str(), collective.kind(),
-                                collective.group()}];
-                      row.function = function.name()->str();
-                      row.kind = collective.kind();
-                      row.group = collective.group();
-                      row.axes = axesOf(program.table(), collective.group());
-                      row.calls += 1;
-                      row.sentBytes += bytes;
-                    });
+std::vector<TrafficRow>
+stretto::predictTraffic(const runtime::Program &program,
+                        const program::Function &function, int64_t rank) {
+  MapVector<std::pair<unsigned, uint32_t>, TrafficRow> rows;
+  forEachCollective(
+      program, function, rank,
+      [&](const program::Segment &, const program::Command &,
+          const program::Collective &collective, uint64_t bytes) {
+        TrafficRow &row =
+            rows[{unsigned(collective.kind()), collective.group()}];
+        row.rank = rank;
+        row.function = function.name()->str();
+        row.kind = collective.kind();
+        row.group = nameOf(program.table(), collective.group());
+        row.calls += 1;
+        row.bytes += bytes;
+      });
   std::vector<TrafficRow> list;
-  for (auto &[key, row] : rows)
-    list.push_back(std::move(row));
+  for (auto &entry : rows)
+    list.push_back(std::move(entry.second));
   return list;
 }
 
-json::Value stretto::toJson(ArrayRef<TrafficRow> rows) {
-  json::Array list;
-  for (const TrafficRow &row : rows)
-    list.push_back(
-        json::Object{{"function", row.function},
-                     {"kind", program::EnumNameCollectiveKind(row.kind)},
-                     {"group", int64_t(row.group)},
-                     {"axes", row.axes},
-                     {"calls", int64_t(row.calls)},
-                     {"sent_bytes", int64_t(row.sentBytes)}});
-  return list;
+void stretto::printTraffic(raw_ostream &os, const runtime::Program &program) {
+  json::OStream json(os);
+  auto print = [&](const TrafficRow &row) {
+    json.object([&] {
+      json.attribute("rank", row.rank);
+      json.attribute("function", row.function);
+      json.attribute("kind", program::EnumNameCollectiveKind(row.kind));
+      json.attribute("group", row.group);
+      json.attribute("calls", int64_t(row.calls));
+      json.attribute("bytes", int64_t(row.bytes));
+    });
+  };
+  json.object([&] {
+    json.attributeArray("bytes_per_step", [&] {
+      const program::Function *train = program.findFunction("train");
+      for (int64_t rank = 0; train && rank < program.mesh().numRanks(); ++rank)
+        for (const TrafficRow &row : predictTraffic(program, *train, rank))
+          print(row);
+    });
+  });
+  os << "\n";
 }
 
 std::vector<CollectiveRow>
 stretto::listCollectives(const runtime::Program &program, int64_t rank) {
-  MapVector<std::pair<const program::Function *, const program::Command *>,
-            CollectiveRow>
-      rows;
-  forEachCollective(program, rank,
-                    [&](const program::Function &function,
-                        const program::Segment &segment,
-                        const program::Command &command,
-                        const program::Collective &collective, uint64_t bytes) {
-                      CollectiveRow &row = rows[{&function, &command}];
-                      row.function = function.name()->str();
-                      row.segment = segment.name()->str();
-                      row.cause = text(collective.cause()).str();
-                      row.location = text(command.location()).str();
-                      row.kind = collective.kind();
-                      row.axes = axesOf(program.table(), collective.group());
-                      row.calls += 1;
-                      row.sentBytes += bytes;
-                    });
   std::vector<CollectiveRow> list;
-  for (auto &entry : rows)
-    list.push_back(std::move(entry.second));
+  for (const program::Function *function : all(program.table().functions())) {
+    MapVector<const program::Command *, CollectiveRow> rows;
+    forEachCollective(
+        program, *function, rank,
+        [&](const program::Segment &segment, const program::Command &command,
+            const program::Collective &collective, uint64_t bytes) {
+          CollectiveRow &row = rows[&command];
+          row.function = function->name()->str();
+          row.segment = segment.name()->str();
+          row.cause = text(collective.cause()).str();
+          row.location = text(command.location()).str();
+          row.kind = collective.kind();
+          row.group = nameOf(program.table(), collective.group());
+          row.calls += 1;
+          row.bytes += bytes;
+        });
+    for (auto &entry : rows)
+      list.push_back(std::move(entry.second));
+  }
   return list;
 }

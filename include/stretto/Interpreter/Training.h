@@ -51,7 +51,8 @@ struct TrainingOptions {
   uint64_t seed = 1;
   int64_t steps = 5;
   InputSource inputs;
-  /// Standard deviation of what is added to drawn parameters, by logical element.
+  /// Standard deviation of what is added to drawn parameters, by logical
+  /// element.
   double noise = 0;
   /// Initial parameters by name; those absent are drawn from `stretto.init`.
   std::map<std::string, Tensor> parameters;

@@ -9,7 +9,7 @@
 #define STRETTO_PROGRAM_TRAFFIC_H
 
 #include "stretto/Runtime/Program.h"
-#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
 #include <string>
 #include <vector>
 
@@ -25,29 +25,32 @@ uint64_t bytesSent(const program::Collective &collective, int64_t members,
                    int64_t member);
 
 struct TrafficRow {
+  int64_t rank = 0;
   std::string function;
   program::CollectiveKind kind = program::CollectiveKind::AllReduce;
-  uint32_t group = 0;
-  std::string axes; ///< "{dp, tp}", of the group
+  std::string group; ///< its axes, "dp*tp"; a sub-axis is "tp:pre:size"
   uint64_t calls = 0;
-  uint64_t sentBytes = 0;
+  uint64_t bytes = 0; ///< sent by the rank
 };
 
-/// One row per function, kind and group that communicates, in that order.
+/// What `rank` sends in one run of `function`: one row per kind and group that
+/// communicates, in the order of first use.
 std::vector<TrafficRow> predictTraffic(const runtime::Program &program,
+                                       const program::Function &function,
                                        int64_t rank);
 
-/// [{"function": "train", "kind": "AllReduce", "group": 0, "axes": "{dp}",
-///   "calls": 3, "sent_bytes": 768}, ...]
-llvm::json::Value toJson(llvm::ArrayRef<TrafficRow> rows);
+/// {"bytes_per_step": [{"rank": 0, "function": "train", "kind": "AllReduce",
+///   "group": "dp*tp", "calls": 3, "bytes": 768}, ...]}: one step of "train",
+/// all ranks one after the other. The same as an executable's --print-bytes.
+void printTraffic(llvm::raw_ostream &os, const runtime::Program &program);
 
 /// A collective of one function with all its executions, for explain.
 struct CollectiveRow {
   std::string function, segment, cause, location;
   program::CollectiveKind kind = program::CollectiveKind::AllReduce;
-  std::string axes;
+  std::string group;
   uint64_t calls = 0;
-  uint64_t sentBytes = 0; ///< by the rank, all executions
+  uint64_t bytes = 0; ///< by the rank, all executions
 };
 
 /// One row per function and command, in the order of first execution.

@@ -208,6 +208,18 @@ void BodyAssigner::fillFromOperands(Operation *op, const OpRule &rule,
 // Partial sums
 //===----------------------------------------------------------------------===//
 
+/// Adds `ref` to the union `all`: of an axis and a part of it the larger stays.
+static void addAxis(SmallVectorImpl<AxisRef> &all, AxisRef ref) {
+  auto covers = [](AxisRef large, AxisRef small) {
+    return large.axis == small.axis && small.pre % large.pre == 0 &&
+           (large.pre * large.size) % (small.pre * small.size) == 0;
+  };
+  if (llvm::any_of(all, [&](AxisRef known) { return covers(known, ref); }))
+    return;
+  llvm::erase_if(all, [&](AxisRef known) { return covers(ref, known); });
+  all.push_back(ref);
+}
+
 /// Axes over which operands stay partial through `op`. They pass where the rule
 /// is linear in all its tensor operands together (or the rest are scalars), the
 /// result is no bigger than the operand. For rank-0
@@ -229,8 +241,7 @@ SmallVector<AxisRef> BodyAssigner::passingPartial(Operation *op,
     if (!all.empty() && ArrayRef<AxisRef>(all) != dist.getPartialAxes())
       mixed = true;
     for (AxisRef ref : dist.getPartialAxes())
-      if (!llvm::is_contained(all, ref))
-        all.push_back(ref);
+      addAxis(all, ref);
     partial.push_back(i);
     bytes = std::max(bytes, tensor(operand).getNumElements());
   }

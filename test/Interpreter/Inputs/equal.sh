@@ -2,11 +2,12 @@
 # Localizes a model on a mesh and checks it against one device.
 # usage: equal.sh PREFIX MODEL "MESH" [key=value...] [-- options of stretto-interpret]
 #   PREFIX of temporary files; MODEL.mlir next to this script; MESH as in a plan.
-#   keys: M (micro-batches), batch, sequence, rule (more shard rules, comma first)
+#   keys: M (micro-batches), batch, sequence, rule (more shard rules, comma first),
+#   passes (after localize)
 set -eo pipefail
 inputs=$(dirname "$0") prefix=$1 model=$2 mesh=$3
 shift 3
-M=1 batch=16 sequence=16 rule=
+M=1 batch=16 sequence=16 rule= passes=
 while [[ $# -gt 0 && $1 != -- ]]; do
   declare "$1"
   shift
@@ -30,5 +31,5 @@ stretto-opt "$inputs/$model.mlir" \
   --apply-recipe="file=$prefix.recipe.yaml microbatches=$M" \
   --apply-plan="file=$prefix.plan.yaml" --derive -o "$prefix.derived.mlir"
 stretto-opt "$prefix.derived.mlir" --propagate --assign --plan-reshards \
-  --localize -o "$prefix.local.mlir"
+  --localize $passes -o "$prefix.local.mlir"
 stretto-interpret --check "$prefix.derived.mlir" "$prefix.local.mlir" "$@"

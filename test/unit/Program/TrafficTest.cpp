@@ -9,7 +9,6 @@
 
 #include "stretto/Program/Memory.h"
 #include "stretto/Program/Traffic.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "gtest/gtest.h"
 
 using namespace stretto;
@@ -78,18 +77,24 @@ TEST(Traffic, OfALoweredStep) {
   auto loaded =
       runtime::Program::load(runtime::Bytes(bytes.data(), bytes.size()));
   ASSERT_TRUE(loaded) << loaded.message();
-  auto rows = predictTraffic(**loaded, 0);
+  auto rows = predictTraffic(**loaded, *(*loaded)->findFunction("train"), 0);
   ASSERT_EQ(rows.size(), 1u);
-  EXPECT_EQ(rows[0].axes, "{dp}");
+  EXPECT_EQ(rows[0].group, "dp");
   EXPECT_EQ(rows[0].calls, 2u);
-  // The gradient [8, 8] and the loss: rank 0 reduces none of one element and
-  // sends it.
-  EXPECT_EQ(rows[0].sentBytes, 8u * 8 * 4 + 4);
+  // The gradient [8, 8] and the loss: of one element, rank 0 reduces nothing
+  // and sends its own.
+  EXPECT_EQ(rows[0].bytes, 8u * 8 * 4 + 4);
   auto list = listCollectives(**loaded, 0);
   ASSERT_EQ(list.size(), 2u);
   EXPECT_EQ(list[0].cause, "w over dp");
-  std::string json = llvm::formatv("{0}", toJson(rows)).str();
-  EXPECT_NE(json.find("\"sent_bytes\":260"), std::string::npos) << json;
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  printTraffic(os, **loaded);
+  EXPECT_EQ(text, "{\"bytes_per_step\":["
+                  "{\"rank\":0,\"function\":\"train\",\"kind\":\"AllReduce\","
+                  "\"group\":\"dp\",\"calls\":2,\"bytes\":260},"
+                  "{\"rank\":1,\"function\":\"train\",\"kind\":\"AllReduce\","
+                  "\"group\":\"dp\",\"calls\":2,\"bytes\":260}]}\n");
 }
 
 TEST(Memory, OfALoweredStep) {
