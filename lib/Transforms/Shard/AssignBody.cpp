@@ -276,15 +276,14 @@ void BodyAssigner::settleOperands(Operation *op, const OpRule &rule,
       if (hasPartial)
         passers.assign(set.operands.begin(), set.operands.end());
     }
-  std::string cause = op->getName().stripDialect().str();
+  StringRef consumer = op->getName().stripDialect(), causes;
   if (auto decided = op->getAttrOfType<ConstraintAttr>("stretto.factors"))
-    if (!decided.getCause().getValue().empty())
-      cause += " (" + decided.getCause().getValue().str() + ")";
+    causes = decided.getCause().getValue();
   for (auto [i, operand] : llvm::enumerate(op->getOpOperands())) {
     DistAttr target = distributionOf(mesh, rule.operands[i], placement);
     if (llvm::is_contained(passers, unsigned(i)))
       target = withPartial(target, passing, ReduceKind::Sum);
-    operand.set(reshard(operand.get(), target, cause));
+    operand.set(reshard(operand.get(), target, consumer, causes));
   }
 }
 
@@ -408,7 +407,8 @@ static Value rematerialize(OpBuilder &builder, Value value, DistAttr target,
   return {};
 }
 
-Value BodyAssigner::reshard(Value value, DistAttr target, const Twine &cause) {
+Value BodyAssigner::reshard(Value value, DistAttr target, const Twine &consumer,
+                            StringRef planCauses) {
   if (getDist(value) == target)
     return value;
   Value &known = resharded[{value, target}];
@@ -416,12 +416,13 @@ Value BodyAssigner::reshard(Value value, DistAttr target, const Twine &cause) {
     return known;
   Value made =
       rematerialize(builder, value, target, [&](Value like, DistAttr dist) {
-        return reshard(like, dist, cause);
+        return reshard(like, dist, consumer, planCauses);
       });
   if (!made)
     made = ReshardOp::create(builder, value.getLoc(),
                              withDist(tensor(value), target), value,
-                             builder.getStringAttr(cause));
+                             builder.getStringAttr(reasons.describe(
+                                 value, target, consumer, planCauses)));
   // `known` may dangle: rematerialising can have grown the map.
   resharded[{value, target}] = made;
   return made;

@@ -8,7 +8,6 @@
 //
 //  * a dimension is sharded by the axes of its factors, major to minor (only
 //    when every factor major to a sharded one is wholly sharded or of size 1);
-//    a compound is padded by whole units of its first factor;
 //  * a Reduction factor that a result lacks leaves that result partial over the
 //    factor's axes, with the factor's reduction kind;
 //  * a Blocked factor cannot be sharded: it must be whole on every rank;
