@@ -163,10 +163,10 @@ static LogicalResult readValue(Operation *op, StringRef what, unsigned index,
     for (auto [factor, axes] : llvm::zip(factors, *split)) {
       SmallVector<AxisRef> merged = canonicalAxes(axes);
       // Of a compound dimension the first part alone is padded.
-      int64_t padded = factor == factors[0]
-                           ? dist.getPaddedExtents()[d] /
-                                 minorSize(factors, placement.sizes)
-                           : 0;
+      int64_t padded =
+          factor == factors[0]
+              ? dist.getPaddedExtents()[d] / minorSize(factors, placement.sizes)
+              : 0;
       if (rule.factors[factor].kind == FactorKind::Blocked && !merged.empty())
         return complain("dimension " + Twine(d) +
                         " must be whole, but lies on " +
