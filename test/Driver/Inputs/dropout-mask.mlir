@@ -2,6 +2,7 @@
 // dropout kept of the position that holds token r, times a power of two: the
 // gradient is the dropout mask, bit by bit.
 
+module attributes {stretto.vocabulary = 128 : i64} {
 stretto.layer @embed(%tokens: tensor<?x?xi32> dims [batch, seq],
     %mask: tensor<?x?xf32> dims [batch, seq],
     params(%table: tensor<128x6xf32> dims [vocab, embed] init normal(1.0))) -> (tensor<f32>, tensor<f32>) {
@@ -17,4 +18,5 @@ stretto.model @masks(%tokens: tensor<?x?xi32> dims [batch, seq],
     %mask: tensor<?x?xf32> dims [batch, seq]) {
   %0:2 = stretto.call @embed(%tokens, %mask) scope "embed" : (tensor<?x?xi32>, tensor<?x?xf32>) -> (tensor<f32>, tensor<f32>)
   stretto.loss %0#0, %0#1 weight 1.0 : tensor<f32>, tensor<f32>
+}
 }
