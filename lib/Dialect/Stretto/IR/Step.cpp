@@ -2,6 +2,7 @@
 
 #include "mlir/Interfaces/FunctionImplementation.h"
 #include "stretto/Dialect/Stretto/IR/StrettoOps.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace stretto;
@@ -20,11 +21,66 @@ static ParseResult parseFunction(OpAsmParser &parser, OperationState &result) {
       OpT::getResAttrsAttrName(result.name));
 }
 
+/// Items between parentheses; when there are many, each on a line of its own.
+static void printItems(OpAsmPrinter &printer, unsigned count, StringRef indent,
+                       llvm::function_ref<void(unsigned)> print) {
+  printer << "(";
+  for (unsigned i = 0; i < count; ++i) {
+    if (i > 0)
+      printer << (count > 2 ? "," : ", ");
+    if (i > 0 && count > 2) {
+      printer.printNewline();
+      printer << indent;
+    }
+    print(i);
+  }
+  printer << ")";
+}
+
+/// Reads like func.func. Lines break where lists are long:
+///   @f(%a: tensor<…> {…},
+///       %b: tensor<…> {…},
+///       %c: tensor<…> {…})
+///       -> (tensor<…> {…}, tensor<…> {…})
+///       attributes {…} {
 template <typename OpT>
 static void printFunction(OpAsmPrinter &printer, OpT op) {
-  function_interface_impl::printFunctionOp(
-      printer, op, /*isVariadic=*/false, op.getFunctionTypeAttrName(),
-      op.getArgAttrsAttrName(), op.getResAttrsAttrName());
+  auto attributesOf = [](ArrayAttr all, unsigned index) {
+    return all ? cast<DictionaryAttr>(all[index]).getValue()
+               : ArrayRef<NamedAttribute>();
+  };
+  ArrayRef<Type> results = op.getResultTypes();
+  bool wraps = op.getNumArguments() > 2 || results.size() > 2;
+  auto startChapter = [&]() {
+    if (wraps) {
+      printer.printNewline();
+      printer << "   ";
+    }
+  };
+  printer << " ";
+  printer.printSymbolName(op.getSymName());
+  printItems(printer, op.getNumArguments(), "    ", [&](unsigned i) {
+    printer.printRegionArgument(op.getBody().getArgument(i),
+                                attributesOf(op.getArgAttrsAttr(), i));
+  });
+  if (!results.empty()) {
+    startChapter();
+    printer << " -> ";
+    printItems(printer, results.size(), "        ", [&](unsigned i) {
+      printer << results[i];
+      printer.printOptionalAttrDict(attributesOf(op.getResAttrsAttr(), i));
+    });
+  }
+  SmallVector<StringRef> elided = {
+      op.getSymNameAttrName(), op.getFunctionTypeAttrName(),
+      op.getArgAttrsAttrName(), op.getResAttrsAttrName()};
+  if (llvm::any_of(op->getAttrs(), [&](NamedAttribute attribute) {
+        return !llvm::is_contained(elided, attribute.getName().getValue());
+      }))
+    startChapter();
+  printer.printOptionalAttrDictWithKeyword(op->getAttrs(), elided);
+  printer << " ";
+  printer.printRegion(op.getBody(), /*printEntryBlockArgs=*/false);
 }
 
 ParseResult SegmentOp::parse(OpAsmParser &parser, OperationState &result) {
@@ -32,10 +88,53 @@ ParseResult SegmentOp::parse(OpAsmParser &parser, OperationState &result) {
 }
 void SegmentOp::print(OpAsmPrinter &printer) { printFunction(printer, *this); }
 
+/// A parameter is called by its name, an accumulator of it `NAME.acc`;
+/// activations keep the layer's names, the rest is called by its role.
+static std::string segmentArgumentName(SegmentOp segment, unsigned index) {
+  auto text = [&](StringRef name) {
+    auto value = segment.getArgAttrOfType<StringAttr>(index, name);
+    return value ? value.getValue() : StringRef();
+  };
+  StringRef role = text(attr::role), param = text(attr::param),
+            name = text(attr::name);
+  if (param.empty() && name.empty())
+    return role == "cotangent" ? "d" : role.str();
+  std::string base = (param.empty() ? name : param).str();
+  return llvm::StringSwitch<std::string>(role)
+      .Case("accumulator", base + ".acc")
+      .Case("grad", base + ".grad")
+      .Case("moment", base + ".moment")
+      .Case("cotangent", base + ".d")
+      .Default(base);
+}
+
+void SegmentOp::getAsmBlockArgumentNames(Region &region,
+                                         OpAsmSetValueNameFn setName) {
+  for (BlockArgument argument : region.getArguments())
+    setName(argument, segmentArgumentName(*this, argument.getArgNumber()));
+}
+
 ParseResult StepOp::parse(OpAsmParser &parser, OperationState &result) {
   return parseFunction<StepOp>(parser, result);
 }
 void StepOp::print(OpAsmPrinter &printer) { printFunction(printer, *this); }
+
+/// "param:layers.0.wq" is %layers.0.wq, its first moment %m1.layers.0.wq.
+void StepOp::getAsmBlockArgumentNames(Region &region,
+                                      OpAsmSetValueNameFn setName) {
+  for (BlockArgument argument : region.getArguments()) {
+    auto binding =
+        getArgAttrOfType<StringAttr>(argument.getArgNumber(), attr::binding);
+    if (!binding)
+      continue;
+    auto [kind, name] = binding.getValue().split(':');
+    std::string prefix = llvm::StringSwitch<std::string>(kind)
+                             .Case("moment1", "m1.")
+                             .Case("moment2", "m2.")
+                             .Default("");
+    setName(argument, name.empty() ? kind.str() : prefix + name.str());
+  }
+}
 
 ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
   return parseFunction<KernelOp>(parser, result);
