@@ -131,6 +131,7 @@ std::optional<int> driver::parseCommandLine(llvm::StringRef command,
   reader.number(OPT_tolerance, line.tolerance);
   reader.yesNo(OPT_executable, line.executable);
   line.json = list.hasArg(OPT_json);
+  line.compile.time = list.hasArg(OPT_time);
   if (passUnknown) {
     // The runner has its own meaning of these.
     if (const Arg *steps = list.getLastArg(OPT_steps))

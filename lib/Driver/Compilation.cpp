@@ -2,6 +2,7 @@
 
 #include "stretto/Driver/Compilation.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
@@ -12,7 +13,10 @@
 #include "stretto/Transforms/Apply/ApplyRecipe.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/Path.h"
+
+#include <chrono>
 
 using namespace mlir;
 using namespace stretto;
@@ -152,8 +156,13 @@ int Compilation::runTo(Phase last) {
       continue;
     if (int(info.phase) > int(last))
       break;
+    auto begin = std::chrono::steady_clock::now();
     if (int code = runPhase(info.phase))
       return code;
+    std::chrono::duration<double> seconds =
+        std::chrono::steady_clock::now() - begin;
+    if (options.time)
+      err << llvm::format("%-10s %8.4f s\n", info.name.data(), seconds.count());
     reached = info.phase;
     if (int code = dump(info.phase))
       return code;
@@ -186,7 +195,9 @@ int Compilation::runPasses(Phase phase) {
   if (failed(parsePassPipeline(phases[int(phase)].passes, manager, err)))
     return fail("phase '" + phaseName(phase) + "' is not built in",
                 exitInternal);
-  if (succeeded(manager.run(*moduleRef)))
+  // One verification closes each phase; stretto-opt verifies after each pass.
+  manager.enableVerifier(false);
+  if (succeeded(manager.run(*moduleRef)) && succeeded(verify(*moduleRef)))
     return exitOk;
   // What goes wrong after the model was derived and typed is ours.
   if (int(phase) <= int(Phase::Distribute))

@@ -4,6 +4,7 @@
 #include "stretto/Conversion/CompileKernels.h"
 #include "stretto/Driver/Compilation.h"
 #include "stretto/Program/Serialize.h"
+#include "stretto/Program/Verify.h"
 #include "stretto/Runtime/Artifact.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -37,6 +38,13 @@ int stretto::writeExecutable(mlir::ModuleOp module, llvm::StringRef output,
   mlir::FailureOr<std::string> program = serializeProgram(module);
   if (mlir::failed(program)) {
     message = "the Program cannot be written";
+    return exitInternal;
+  }
+  // Every executable holds a verified Program.
+  Diagnostics diagnostics;
+  if (mlir::failed(verifyProgram(*program, diagnostics))) {
+    message = "the Program does not verify (a bug in stretto)\n" +
+              diagnostics.summary();
     return exitInternal;
   }
   std::string runnerPath = findRunner();

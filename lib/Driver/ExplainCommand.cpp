@@ -11,8 +11,11 @@
 #include "stretto/Dialect/Stretto/IR/StrettoOps.h"
 #include "stretto/Support/Text.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
+
+#include <map>
 
 using namespace mlir;
 using namespace stretto;
@@ -62,8 +65,8 @@ static int64_t localBytes(Type type) {
                               : SmallVector<int64_t>(tensor.getShape()));
 }
 
-/// "batch on {dp}, partial sum over {tp}" in words.
-static std::string distributionText(DistAttr dist) {
+/// "heads on {tp}, partial sum over {dp}" in words.
+static std::string distributionText(DistAttr dist, ArrayAttr names) {
   if (!dist || dist.isReplicated())
     return "replicated";
   std::string text;
@@ -71,7 +74,14 @@ static std::string distributionText(DistAttr dist) {
   for (unsigned dim = 0; dim < dist.getRank(); ++dim) {
     if (dist.getDimAxes(dim).empty())
       continue;
-    os << (text.empty() ? "" : ", ") << "dimension " << dim << " on ";
+    StringRef name =
+        names ? cast<StringAttr>(names[dim]).getValue() : StringRef("_");
+    os << (text.empty() ? "" : ", ");
+    if (name == "_")
+      os << "dimension " << dim;
+    else
+      os << name;
+    os << " on ";
     printAxes(os, dist.getMesh(), dist.getDimAxes(dim));
     if (int64_t padded = dist.getPaddedExtents()[dim])
       os << " (padded to " << padded << ")";
@@ -157,7 +167,9 @@ static Explanation explain(ModuleOp module) {
     std::string cause = causeOf(argument, symbols);
     explanation.tensors.push_back(
         {name.str(), shapeText(type.getShape()),
-         distributionText(getDist(type)),
+         distributionText(getDist(type),
+                          step.getArgAttrOfType<ArrayAttr>(
+                              argument.getArgNumber(), attr::dims)),
          cause.empty() ? "no rule of the plan names its dimensions" : cause,
          localBytes(type)});
   }
@@ -204,20 +216,49 @@ static void printJson(const Explanation &explanation, llvm::raw_ostream &out) {
   out << "\n";
 }
 
+/// "layers.3.attn.wq" as "layers.*.attn.wq".
+static std::string withoutNumbers(StringRef path) {
+  SmallVector<StringRef> parts;
+  path.split(parts, '.');
+  for (StringRef &part : parts)
+    if (!part.empty() && llvm::all_of(part, llvm::isDigit))
+      part = "*";
+  return llvm::join(parts, ".");
+}
+
+/// Instances that lie alike are one line.
+static void printTensors(const Explanation &explanation,
+                         llvm::raw_ostream &out) {
+  llvm::MapVector<std::pair<std::string, std::string>,
+                  SmallVector<const TensorInfo *>,
+                  std::map<std::pair<std::string, std::string>, unsigned>>
+      groups;
+  for (const TensorInfo &tensor : explanation.tensors)
+    groups[{withoutNumbers(tensor.binding),
+            tensor.shape + tensor.distribution + tensor.cause}]
+        .push_back(&tensor);
+  for (const auto &[key, members] : groups) {
+    const TensorInfo &tensor = *members.front();
+    out << "  " << (members.size() > 1 ? key.first : tensor.binding) << " "
+        << tensor.shape;
+    if (members.size() > 1)
+      out << " x" << members.size();
+    out << ": " << tensor.distribution << "\n      " << tensor.cause << "\n";
+  }
+}
+
 static void printTables(const Explanation &explanation,
                         llvm::raw_ostream &out) {
   out << "parameters and inputs\n";
-  for (const TensorInfo &tensor : explanation.tensors)
-    out << "  " << tensor.binding << " " << tensor.shape << ": "
-        << tensor.distribution << "\n      " << tensor.cause << "\n";
+  printTensors(explanation, out);
   out << "\ncollectives of one training step (bytes: sent by one rank)\n";
   double total = 0;
   for (const CollectiveInfo &info : explanation.collectives) {
     total += info.bytesPerCall * info.callsPerStep;
     out << "  " << info.segment << ": " << info.kind << " over " << info.axes
         << " of " << info.shape << ", " << info.callsPerStep << " x "
-        << llvm::format("%.0f", info.bytesPerCall) << " B\n      because of "
-        << info.cause << "\n";
+        << llvm::format("%.0f", info.bytesPerCall) << " B\n      " << info.cause
+        << "\n";
   }
   out << "  total " << llvm::format("%.0f", total) << " B per rank and step\n";
 }
@@ -249,8 +290,13 @@ int stretto::runExplainCommand(CommandArguments arguments,
           << "\n";
       return exitInputRejected;
     }
+    // Causes name a parameter as its layer does: "gradient of attn.wq: …".
     llvm::erase_if(explanation.collectives, [&](const CollectiveInfo &info) {
-      return !StringRef(info.cause).contains(line.tensor);
+      StringRef name =
+          StringRef(info.cause).split(" of ").second.split(':').first;
+      return name.empty() ||
+             !(line.tensor == name ||
+               StringRef(line.tensor).ends_with(("." + name).str()));
     });
   }
   if (line.json)

@@ -21,4 +21,5 @@ defm tensor : Value<"tensor", "PATH", "explain: one parameter, input or value">;
 defm steps : Value<"steps", "N", "check: optimizer steps to compare (2)">;
 defm tolerance : Value<"tolerance", "X", "check: relative tolerance of gradients (1e-10)">;
 defm executable : Value<"executable", "WHEN", "check: also compile and run on this machine: yes or no (yes)">;
+def time : Switch<"time", "compile: print the seconds of each phase to stderr">;
 def json : Switch<"json", "Print the result as JSON">;

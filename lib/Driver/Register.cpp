@@ -9,6 +9,7 @@
 #include "stretto/Dialect/Stretto/Transforms/Decompose.h"
 #include "stretto/Interpreter/Evaluable.h"
 #include "stretto/Interpreter/Passes.h"
+#include "stretto/Program/Passes.h"
 #include "stretto/Transforms/Apply/Passes.h"
 #include "stretto/Transforms/Derive/Models.h"
 #include "stretto/Transforms/Derive/Passes.h"
@@ -31,6 +32,7 @@ void stretto::registerAllPasses() {
   registerShardPasses();
   registerFusePasses();
   registerMemoryPasses();
+  registerProgramPasses();
   registerCostPasses();
   registerInterpreterPasses();
   mlir::registerCSEPass();

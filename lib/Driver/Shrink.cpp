@@ -100,6 +100,8 @@ Sizes::Sizes(ModuleOp module, const Plan &plan, Recipe &recipe,
           dim.name != "kv_heads")
         set(dim.name, *dim.size,
             dim.name == "head_dim"   ? 4
+            : dim.name == "ffn"      ? 40
+            : dim.name == "vocab"    ? 56
             : dim.name == "position" ? recipe.sequence
                                      : 24);
 }

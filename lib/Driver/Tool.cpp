@@ -25,6 +25,10 @@ static constexpr Command commands[] = {
      runCheckCommand},
     {"explain", "why a value lies as it does; what each collective costs",
      runExplainCommand},
+    {"verify", "check the Program in an executable: stretto verify FILE",
+     runVerifyCommand},
+    {"disasm", "print the Program in an executable: stretto disasm FILE",
+     runDisasmCommand},
     {"model", "write model IR: stretto model gpt|llama -o FILE",
      runModelCommand},
 };

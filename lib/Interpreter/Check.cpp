@@ -236,6 +236,7 @@ FailureOr<CheckReport> interp::check(ModuleOp derived, ModuleOp localized,
   training.seed = options.seed;
   training.steps = options.steps;
   training.inputs = inputs;
+  training.noise = options.noise;
   FailureOr<Trajectory> reference = runTraining(derived, training);
   FailureOr<Trajectory> other = runTraining(localized, training);
   if (failed(reference) || failed(other))

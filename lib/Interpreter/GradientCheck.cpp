@@ -184,6 +184,7 @@ FailureOr<CheckReport> interp::checkGradients(ModuleOp model, ModuleOp derived,
   training.seed = options.seed;
   training.steps = 1;
   training.inputs = inputs;
+  training.noise = options.noise;
   FailureOr<Trajectory> trajectory = runTraining(derived, training);
   auto models = model.getOps<ModelOp>();
   if (models.empty())

@@ -23,6 +23,9 @@ struct Machine::Frame {
   const NamedValues *parameters = nullptr;
   ModelResult *model = nullptr;
 
+  /// The storage of `value` holds something else from now on.
+  void overwrite(Value value) { values[value].clear(); }
+
   /// A frame for something called from here.
   Frame inner() const {
     Frame frame;
@@ -122,6 +125,9 @@ FailureOr<SmallVector<RankTensors>> Machine::operandsOf(Operation &op,
     auto found = frame.values.find(operand);
     if (found == frame.values.end())
       return op.emitOpError("uses a value that was not evaluated");
+    if (found->second.empty())
+      return op.emitOpError("uses a value after its storage was updated in "
+                            "place");
     operands.push_back(found->second);
   }
   return operands;
@@ -152,12 +158,13 @@ LogicalResult Machine::runBlock(Block &block, Frame &frame) {
 
 LogicalResult Machine::execute(Operation &op, Frame &frame) {
   return TypeSwitch<Operation *, LogicalResult>(&op)
-      .Case([&](Evaluable evaluable) { return evaluate(evaluable, frame); })
       .Case([&](EvaluableCollective op) { return exchange(op, frame); })
       .Case([&](InvokeOp op) { return invoke(op, frame); })
       .Case([&](MicrobatchesOp op) { return loop(op, frame); })
       .Case([&](LaunchOp op) { return launch(op, frame); })
+      .Case([&](GemmOp op) { return multiply(op, frame); })
       .Case([&](CallOp op) { return callLayer(op, frame); })
+      .Case([&](Evaluable evaluable) { return evaluate(evaluable, frame); })
       .Case([&](YieldOp op) {
         FailureOr<SmallVector<RankTensors>> operands = operandsOf(*op, frame);
         if (succeeded(operands))
@@ -208,6 +215,14 @@ LogicalResult Machine::evaluate(Evaluable op, Frame &frame) {
       result.push_back(std::move(value));
   }
   return define(op, results, frame);
+}
+
+LogicalResult Machine::multiply(GemmOp op, Frame &frame) {
+  if (failed(evaluate(cast<Evaluable>(*op), frame)))
+    return failure();
+  if (op.getAcc())
+    frame.overwrite(op.getAcc());
+  return success();
 }
 
 LogicalResult Machine::exchange(EvaluableCollective op, Frame &frame) {
@@ -290,7 +305,14 @@ LogicalResult Machine::invoke(InvokeOp op, Frame &frame) {
     return failure();
   Frame inner = frame.inner();
   inner.instance = instanceKey(op.getInstance());
-  return enter(op, *segment, *operands, inner, frame);
+  if (failed(enter(op, *segment, *operands, inner, frame)))
+    return failure();
+  for (unsigned i = 0, e = segment->getNumResults(); i < e; ++i)
+    if (auto operand =
+            segment->getResultAttrOfType<IntegerAttr>(i, attr::alias))
+      if (operand.getInt() < int64_t(op.getOperands().size()))
+        frame.overwrite(op.getOperands()[operand.getInt()]);
+  return success();
 }
 
 LogicalResult Machine::callLayer(CallOp op, Frame &frame) {
@@ -363,7 +385,12 @@ LogicalResult Machine::launch(LaunchOp op, Frame &frame) {
     }
     inner.scalars.push_back(std::move(scalars));
   }
-  return enter(op, *kernel, *operands, inner, frame);
+  if (failed(enter(op, *kernel, *operands, inner, frame)))
+    return failure();
+  for (int64_t operand : op.getAliases())
+    if (operand >= 0 && operand < int64_t(op.getOperands().size()))
+      frame.overwrite(op.getOperands()[operand]);
+  return success();
 }
 
 //===----------------------------------------------------------------------===//

@@ -97,8 +97,9 @@ namespace {
 /// Puts the parts of all ranks into one tensor and notes what contradicts.
 template <typename T> class Assembly {
 public:
-  explicit Assembly(const Layout &layout)
-      : layout(layout), strides(rowMajorStrides(layout.globalShape)),
+  Assembly(const Layout &layout, bool zeroPadding)
+      : layout(layout), zeroPadding(zeroPadding),
+        strides(rowMajorStrides(layout.globalShape)),
         values(numElements(layout.globalShape)), owner(values.size(), -1) {}
 
   void add(int64_t rank, const Tensor &part) {
@@ -128,7 +129,7 @@ public:
 
 private:
   void checkPadding(int64_t rank, ArrayRef<int64_t> at, T value) {
-    if (value == T(0))
+    if (value == T(0) || !zeroPadding)
       return;
     if (llvm::raw_ostream *os = fault())
       *os << "rank " << rank << " holds " << value << " in the padding at "
@@ -167,6 +168,7 @@ private:
   }
 
   const Layout &layout;
+  bool zeroPadding;
   SmallVector<int64_t> strides;
   std::vector<T> values;
   std::vector<int64_t> owner;
@@ -176,18 +178,20 @@ private:
 } // namespace
 
 template <typename T>
-static Gathered assemble(const RankTensors &parts, const Layout &layout) {
-  Assembly<T> assembly(layout);
+static Gathered assemble(const RankTensors &parts, const Layout &layout,
+                         bool zeroPadding) {
+  Assembly<T> assembly(layout, zeroPadding);
   for (auto [rank, part] : llvm::enumerate(parts))
     assembly.add(rank, part);
   return assembly.finish();
 }
 
-Gathered interp::gather(const RankTensors &parts, const Layout &layout) {
+Gathered interp::gather(const RankTensors &parts, const Layout &layout,
+                        bool zeroPadding) {
   if (!layout.dist)
     return {parts[0], {}};
-  return parts[0].isFloat() ? assemble<double>(parts, layout)
-                            : assemble<int64_t>(parts, layout);
+  return parts[0].isFloat() ? assemble<double>(parts, layout, zeroPadding)
+                            : assemble<int64_t>(parts, layout, zeroPadding);
 }
 
 //===----------------------------------------------------------------------===//

@@ -106,14 +106,21 @@ static GroupAttr otherGroup(GroupAttr group, bool keepsShape) {
   return {};
 }
 
+/// Does anything depend on the values of `op`? iota reads only a shape.
+static bool isRead(Operation *op) {
+  return llvm::any_of(op->getUsers(),
+                      [](Operation *user) { return !isa<IotaOp>(user); });
+}
+
 static std::vector<Place> groups(ModuleOp module) {
   std::vector<Place> places;
   for (SegmentOp segment : trainingSegments(module))
     segment.walk([&](Operation *op) {
       auto group = op->getAttrOfType<GroupAttr>("group");
       GroupAttr other =
-          group ? otherGroup(group, isa<AllReduceOp, KeepFirstOp>(op))
-                : GroupAttr();
+          group && isRead(op)
+              ? otherGroup(group, isa<AllReduceOp, KeepFirstOp>(op))
+              : GroupAttr();
       if (other)
         places.push_back([=] { op->setAttr("group", other); });
     });
@@ -196,7 +203,8 @@ static void exchangeBefore(Operation *op, int64_t dim, int64_t members) {
 
 static void addExchange(Operation *op, std::vector<Place> &places) {
   auto group = op->getAttrOfType<GroupAttr>("group");
-  if (!group || !isReal(op->getOperand(0)) || group.getNumMembers() < 2)
+  if (!group || !isReal(op->getOperand(0)) || group.getNumMembers() < 2 ||
+      !isRead(op))
     return;
   int64_t members = group.getNumMembers();
   llvm::TypeSwitch<Operation *>(op)

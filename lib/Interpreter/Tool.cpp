@@ -4,6 +4,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
 #include "stretto/Interpreter/GradientCheck.h"
+#include "stretto/Interpreter/PlantBug.h"
 #include "stretto/Runtime/Random.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Format.h"
@@ -34,6 +35,12 @@ struct Options {
   cl::opt<std::string> derived{
       "check", cl::value_desc("derived.mlir"),
       cl::desc("is the localized file equal to this derived one?"),
+      cl::cat(category)};
+  cl::opt<bool> plant{
+      "plant-bugs",
+      cl::desc(
+          "with --check: plant every bug at every place, one at a time, and "
+          "say which ones are not found"),
       cl::cat(category)};
   cl::opt<std::string> model{
       "gradients", cl::value_desc("model.mlir"),
@@ -88,6 +95,8 @@ public:
     OwningOpRef<ModuleOp> module = parse(options.file);
     if (!module)
       return Rejected;
+    if (!options.derived.empty() && options.plant)
+      return plantBugs(*module);
     if (!options.derived.empty())
       return report(*module, options.derived, interp::check);
     if (!options.model.empty())
@@ -144,6 +153,9 @@ private:
   /// Compares `module` with the one in another file; says how it went.
   using Check = FailureOr<CheckReport>(ModuleOp, ModuleOp,
                                        const CheckOptions &);
+  CheckOptions checkOptions();
+  /// Numbers of places and of bugs found; names those that are missed.
+  int plantBugs(ModuleOp localized);
   int report(ModuleOp module, StringRef referencePath, Check *check);
   void print(const Results &results);
   void print(const Tensor &tensor);
@@ -379,16 +391,45 @@ int Tool::compareEntries(ModuleOp module) {
   return equal ? Ok : Differs;
 }
 
+CheckOptions Tool::checkOptions() {
+  CheckOptions result;
+  result.seed = options.seed;
+  result.steps = options.steps;
+  result.tolerance = options.tolerance;
+  result.vocabulary = options.intMax;
+  return result;
+}
+
+int Tool::plantBugs(ModuleOp localized) {
+  OwningOpRef<ModuleOp> derived = parse(options.derived);
+  if (!derived)
+    return Rejected;
+  bool allFound = true;
+  for (StringRef kind :
+       {"drop-all-reduce", "scale-gradient", "wrong-axis", "swap-shards"}) {
+    Bug bug = *parseBug(kind);
+    int64_t places = countPlaces(localized, bug), found = 0;
+    for (int64_t nth = 0; nth < places; ++nth) {
+      OwningOpRef<ModuleOp> broken = localized.clone();
+      if (failed(plantBug(*broken, bug, nth)))
+        return Rejected;
+      auto report = interp::check(*derived, *broken, checkOptions());
+      if (failed(report) || !report->ok())
+        ++found;
+      else
+        llvm::outs() << kind << " at place " << nth << " was not found\n";
+    }
+    llvm::outs() << kind << ": " << found << " of " << places << " found\n";
+    allFound &= found == places;
+  }
+  return allFound ? Ok : Differs;
+}
+
 int Tool::report(ModuleOp module, StringRef referencePath, Check *check) {
   OwningOpRef<ModuleOp> reference = parse(referencePath);
   if (!reference)
     return Rejected;
-  CheckOptions checkOptions;
-  checkOptions.seed = options.seed;
-  checkOptions.steps = options.steps;
-  checkOptions.tolerance = options.tolerance;
-  checkOptions.vocabulary = options.intMax;
-  FailureOr<CheckReport> report = check(*reference, module, checkOptions);
+  FailureOr<CheckReport> report = check(*reference, module, checkOptions());
   if (failed(report))
     return Rejected;
   if (options.json)

@@ -13,22 +13,27 @@ using namespace stretto::interp;
 //===----------------------------------------------------------------------===//
 
 /// 1 for the first counted tokens of every sample, else 0. Samples are counted
-/// through all micro-batches.
-static Tensor raggedMask(ArrayRef<int64_t> shape, ArrayRef<int64_t> counted) {
+/// through all micro-batches: the first ones take the numbers in order, later
+/// ones at random, so that no two shards of the batch count the same.
+static Tensor raggedMask(ArrayRef<int64_t> shape, ArrayRef<int64_t> counted,
+                         uint64_t key) {
   Tensor mask = Tensor::floats(shape);
-  int64_t sequence = shape.back();
+  int64_t sequence = shape.back(), choices = counted.size();
   for (auto [element, value] : llvm::enumerate(mask.writeFloats())) {
     int64_t sample = int64_t(element) / sequence;
-    value = int64_t(element) % sequence < counted[sample % counted.size()];
+    int64_t choice = sample < choices
+                         ? sample
+                         : int64_t(random::uniform(key, sample) * choices);
+    value = int64_t(element) % sequence < counted[choice];
   }
   return mask;
 }
 
 Tensor RandomInputs::operator()(StringRef name, ArrayRef<int64_t> shape,
                                 bool integers, int64_t step) const {
-  if (!integers && shape.size() == 3 && !counted.empty())
-    return raggedMask(shape, counted);
   uint64_t key = random::key(seed, step, instanceKey(("input:" + name).str()));
+  if (!integers && shape.size() == 3 && !counted.empty())
+    return raggedMask(shape, counted, key);
   if (!integers) {
     Tensor result = Tensor::floats(shape);
     for (auto [element, value] : llvm::enumerate(result.writeFloats()))
@@ -152,9 +157,22 @@ interp::runOnce(StepOp step, const std::map<std::string, Tensor> &state,
     FailureOr<Layout> layout = layoutOfResult(step, i);
     if (failed(layout))
       return failure();
-    record[result.first] = gather(result.second, *layout);
+    // Pads of state and gradients stay zero; an output's are anybody's.
+    bool isOutput = StringRef(result.first).starts_with("output:");
+    record[result.first] = gather(result.second, *layout, !isOutput);
   }
   return record;
+}
+
+static Tensor withNoise(Tensor value, const TrainingOptions &options,
+                        StringRef name) {
+  if (options.noise == 0)
+    return value;
+  uint64_t key =
+      random::key(options.seed, 0, instanceKey(("noise:" + name).str()));
+  for (auto [i, x] : llvm::enumerate(value.writeFloats()))
+    x = float(x + options.noise * random::normal(key, i));
+  return value;
 }
 
 LogicalResult interp::initialState(StepOp step, const TrainingOptions &options,
@@ -173,8 +191,10 @@ LogicalResult interp::initialState(StepOp step, const TrainingOptions &options,
     if (kind == "param" && given != options.parameters.end())
       value = given->second;
     else if (kind == "param")
-      value = initialValue(step.getArgAttrOfType<InitAttr>(i, attr::init),
-                           layout->globalShape, options.seed, name);
+      value =
+          withNoise(initialValue(step.getArgAttrOfType<InitAttr>(i, attr::init),
+                                 layout->globalShape, options.seed, name),
+                    options, name);
     if (value.getShape() != ArrayRef(layout->globalShape))
       return step.emitOpError("parameter '")
              << name << "' is given as " << shapeText(value.getShape())

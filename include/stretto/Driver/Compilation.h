@@ -53,6 +53,7 @@ struct CompileOptions {
   std::string plan;   // empty: from the folder, else one device
   std::string output; // the executable
   std::string dumpDir;
+  bool time = false; // print the seconds of each phase
   int64_t ranks = 0; // what the plan's mesh must multiply to; 0: anything
 };
 

@@ -44,6 +44,9 @@ struct CheckOptions {
   double tolerance = 1e-10;
   int64_t vocabulary = 0; ///< 0: vocabularyOf the module
   std::vector<int64_t> counted = {16, 1, 9, 0};
+  /// Noise on initial parameters: biases that start at zero and weights that
+  /// start small hide mistakes.
+  double noise = 0.1;
   bool otherSteps = true; ///< also compare @eval and @predict after training
 };
 

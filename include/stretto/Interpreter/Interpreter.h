@@ -3,7 +3,8 @@
 // The reference semantics. A machine of N virtual ranks runs a program one
 // operation after the other, all ranks in lockstep; a value is one tensor per
 // rank and collectives mix them. A program that was not localized runs on one
-// rank. Everything the machine meets and cannot run is a diagnostic.
+// rank. A value whose storage was updated in place (aliases) cannot be read any
+// more. Everything the machine meets and cannot run is a diagnostic.
 //
 //===----------------------------------------------------------------------===//
 #ifndef STRETTO_INTERPRETER_INTERPRETER_H
@@ -63,6 +64,7 @@ private:
   mlir::LogicalResult runBlock(mlir::Block &block, Frame &frame);
   mlir::LogicalResult execute(mlir::Operation &op, Frame &frame);
   mlir::LogicalResult evaluate(Evaluable op, Frame &frame);
+  mlir::LogicalResult multiply(GemmOp op, Frame &frame);
   mlir::LogicalResult exchange(EvaluableCollective op, Frame &frame);
   mlir::LogicalResult invoke(InvokeOp op, Frame &frame);
   mlir::LogicalResult loop(MicrobatchesOp op, Frame &frame);

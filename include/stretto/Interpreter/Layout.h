@@ -2,8 +2,8 @@
 //
 // From a logical tensor to what every rank holds of it and back, as the
 // attributes `stretto.dist` and `stretto.global_shape` of a localized step say;
-// on the way back replicas must agree bit for bit and padding must be zero.
-// Also the initial values of parameters.
+// on the way back replicas must agree bit for bit and padding may have to be
+// zero. Also the initial values of parameters.
 //
 //===----------------------------------------------------------------------===//
 #ifndef STRETTO_INTERPRETER_LAYOUT_H
@@ -32,7 +32,9 @@ struct Gathered {
   /// "rank 2 and rank 0 hold element [1, 3] as 0.5 and 0.25", a few of them.
   std::vector<std::string> faults;
 };
-Gathered gather(const RankTensors &parts, const Layout &layout);
+/// With `zeroPadding`, padding that is not zero is a fault.
+Gathered gather(const RankTensors &parts, const Layout &layout,
+                bool zeroPadding = true);
 
 /// The parameter `name` before step 1: drawn by logical element in f64, stored
 /// as f32. A null `init` gives zeros.

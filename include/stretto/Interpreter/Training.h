@@ -24,7 +24,8 @@ using InputSource =
 struct RandomInputs {
   uint64_t seed = 1;
   int64_t vocabulary = 0; ///< integers are drawn from [0, vocabulary)
-  /// Counted tokens of samples 0, 1, 2, ..., repeated, at most the sequence.
+  /// Counted tokens of samples 0, 1, 2, ..., then at random; at most the
+  /// sequence.
   std::vector<int64_t> counted = {16, 1, 9, 0};
 
   /// Random tokens and labels; a real input [M, samples, seq] is a mask of
@@ -50,6 +51,9 @@ struct TrainingOptions {
   uint64_t seed = 1;
   int64_t steps = 5;
   InputSource inputs;
+  /// Standard deviation of what is added to drawn parameters, by logical
+  /// element.
+  double noise = 0;
   /// Initial parameters by name; those absent are drawn from `stretto.init`.
   std::map<std::string, Tensor> parameters;
 };

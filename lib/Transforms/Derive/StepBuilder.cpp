@@ -21,11 +21,11 @@ ValueAttributes StepBuilder::parameterAttributes(StringAttr path,
   FunctionOpInterface layer = parameter.layer;
   ValueAttributes attributes(path.getContext());
   attributes.binding(Twine(kind) + ":" + path.getValue());
-  attributes.copy(layer.getArgAttrDict(parameter.argument),
-                  {attr::dims, attr::constraint});
+  // Moments and gradients lie as the parameter does.
   if (kind == "param")
-    attributes.copy(layer.getArgAttrDict(parameter.argument),
-                    {attr::init, attr::noDecay});
+    attributes.copy(
+        layer.getArgAttrDict(parameter.argument),
+        {attr::dims, attr::constraint, attr::init, attr::noDecay});
   return attributes;
 }
 

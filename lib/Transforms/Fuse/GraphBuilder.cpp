@@ -670,6 +670,8 @@ private:
     Root root{RootKind::Scatter, nodeOf(grad.getDy()), buffer,
               along(grad.getDy(), ArrayRef(strides).drop_front(), lead)};
     root.row = rowIndex(grad.getIds(), offsetOf(grad));
+    for (unsigned i = 0; i < lead; ++i)
+      root.reduced |= DimMask(1) << dim(grad.getDy(), i);
     root.rows = shapeOf(grad.getResult())[0];
     root.rowStride = strides[0];
     root.inPlace = start == int(buffer);

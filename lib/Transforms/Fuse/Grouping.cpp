@@ -1,6 +1,7 @@
 //===- Grouping.cpp - which operations become one kernel ------------------===//
 
 #include "Grouping.h"
+#include "stretto/Dialect/Stretto/Transforms/Decompose.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -25,7 +26,7 @@ bool stretto::isCommand(Operation *op) {
 
 /// Is the operation copied into every kernel that uses it?
 static bool isCheap(Operation *op) {
-  return isa<ConstantOp, IotaOp, BroadcastOp>(op);
+  return isa<ConstantOp, IotaOp, BroadcastOp>(op) || op->hasAttr(attr::repeat);
 }
 
 /// Must the operand be in memory, although the user is in a kernel?
@@ -58,7 +59,7 @@ public:
     for (auto &[op, index] : groupOf)
       index = renamed[index];
     groups = result.groups;
-    result.order = order();
+    result.order = unitOrder();
     for (Group &group : result.groups)
       chooseAliases(group);
     return result;
@@ -103,19 +104,9 @@ private:
     });
     llvm::SmallPtrSet<Operation *, 16> inside(group.members.begin(),
                                               group.members.end());
-    SmallVector<Operation *> work(group.members);
-    group.ops = group.members;
-    while (!work.empty())
-      for (Value operand : work.pop_back_val()->getOperands()) {
-        Operation *def = operand.getDefiningOp();
-        if (def && isCopied(def) && inside.insert(def).second) {
-          group.ops.push_back(def);
-          work.push_back(def);
-        }
-      }
-    llvm::sort(group.ops, [&](Operation *l, Operation *r) {
-      return position[l] < position[r];
-    });
+    group.ops.clear();
+    for (Operation *op : group.members)
+      append(op, group, inside);
     llvm::SetVector<Value> inputs;
     group.outputs.clear();
     for (Operation *op : group.ops)
@@ -130,6 +121,18 @@ private:
         if (leaves(result, inside))
           group.outputs.push_back({result, -1});
     group.inputs = inputs.takeVector();
+  }
+
+  /// Puts the copied operations that `op` needs before it: their order does not
+  /// depend on where they are in the segment, so that kernels compare equal.
+  void append(Operation *op, Group &group,
+              llvm::SmallPtrSetImpl<Operation *> &inside) {
+    for (Value operand : op->getOperands()) {
+      Operation *def = operand.getDefiningOp();
+      if (def && isCopied(def) && inside.insert(def).second)
+        append(def, group, inside);
+    }
+    group.ops.push_back(op);
   }
 
   /// Is the value used outside, directly or through copied operations?
@@ -273,6 +276,9 @@ private:
     for (Operation *user : value.getUsers())
       if (groupOf.count(user))
         users.push_back(user);
+    llvm::sort(users, [&](Operation *l, Operation *r) {
+      return position[l] < position[r];
+    });
     for (unsigned i = 0; i < users.size(); ++i)
       for (unsigned j = i + 1; j < users.size(); ++j) {
         unsigned first = groupOf[users[i]], second = groupOf[users[j]];
@@ -307,7 +313,7 @@ private:
   //===--------------------------------------------------------------------===//
 
   /// Topological order, by the last operation of each unit where it is free.
-  std::vector<Unit> order() {
+  std::vector<Unit> unitOrder() {
     std::vector<Unit> units;
     DenseMap<Operation *, unsigned> unitOf;
     SmallVector<unsigned> priority;

@@ -16,9 +16,9 @@ namespace stretto {
 bool isCommand(mlir::Operation *op);
 
 struct Group {
-  /// In program order, with copies of cheap operations to come (`cheap`).
+  /// In program order.
   llvm::SmallVector<mlir::Operation *> members;
-  /// Members and the cheap operations that they use, in program order.
+  /// Members and copies of the cheap operations that they use, operands first.
   llvm::SmallVector<mlir::Operation *> ops;
   llvm::SmallVector<mlir::Value> inputs;
   llvm::SmallVector<kernel::Output> outputs;

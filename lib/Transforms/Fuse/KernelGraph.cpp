@@ -251,13 +251,10 @@ private:
     if (root.kind == RootKind::Store && !(axes & space.rows) &&
         !(root.value->axes & space.rows))
       return checkAlias(root);
-    if (root.kind == RootKind::Accumulate)
-      axes |= root.reduced;
-    if (root.kind == RootKind::Scatter)
-      axes |= root.row->axes | root.value->axes;
+    axes |= root.reduced;
     if (space.rows & ~axes)
       return fail("a result does not have the rows of the kernel");
-    if (root.kind != RootKind::Scatter && (root.value->axes & ~axes))
+    if (root.value->axes & ~axes)
       return fail("a result lacks a dimension of its value");
     return checkAlias(root);
   }

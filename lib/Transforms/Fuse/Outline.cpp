@@ -2,6 +2,7 @@
 
 #include "Outline.h"
 #include "mlir/IR/IRMapping.h"
+#include "stretto/Dialect/Stretto/Transforms/Decompose.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -156,6 +157,7 @@ KernelOp makeKernel(const Group &group, Location loc, Scalars &scalars) {
   for (Operation *op : group.ops) {
     Operation *copy = builder.clone(*op, mapping);
     copy->removeAttr(attr::source);
+    copy->removeAttr(attr::repeat);
     takeScalars(copy, scalars);
   }
   SmallVector<Value> values;

@@ -208,6 +208,18 @@ void BodyAssigner::fillFromOperands(Operation *op, const OpRule &rule,
 // Partial sums
 //===----------------------------------------------------------------------===//
 
+/// Adds `ref` to the union `all`: of an axis and a part of it the larger stays.
+static void addAxis(SmallVectorImpl<AxisRef> &all, AxisRef ref) {
+  auto covers = [](AxisRef large, AxisRef small) {
+    return large.axis == small.axis && small.pre % large.pre == 0 &&
+           (large.pre * large.size) % (small.pre * small.size) == 0;
+  };
+  if (llvm::any_of(all, [&](AxisRef known) { return covers(known, ref); }))
+    return;
+  llvm::erase_if(all, [&](AxisRef known) { return covers(ref, known); });
+  all.push_back(ref);
+}
+
 /// Axes over which operands stay partial through `op`. They pass where the rule
 /// is linear in all its tensor operands together (or the rest are scalars), the
 /// result is no bigger than the operand. For rank-0
@@ -229,8 +241,7 @@ SmallVector<AxisRef> BodyAssigner::passingPartial(Operation *op,
     if (!all.empty() && ArrayRef<AxisRef>(all) != dist.getPartialAxes())
       mixed = true;
     for (AxisRef ref : dist.getPartialAxes())
-      if (!llvm::is_contained(all, ref))
-        all.push_back(ref);
+      addAxis(all, ref);
     partial.push_back(i);
     bytes = std::max(bytes, tensor(operand).getNumElements());
   }
@@ -283,15 +294,14 @@ void BodyAssigner::settleOperands(Operation *op, const OpRule &rule,
       if (hasPartial)
         passers.assign(set.operands.begin(), set.operands.end());
     }
-  std::string cause = op->getName().stripDialect().str();
+  StringRef consumer = op->getName().stripDialect(), causes;
   if (auto decided = op->getAttrOfType<ConstraintAttr>("stretto.factors"))
-    if (!decided.getCause().getValue().empty())
-      cause += " (" + decided.getCause().getValue().str() + ")";
+    causes = decided.getCause().getValue();
   for (auto [i, operand] : llvm::enumerate(op->getOpOperands())) {
     DistAttr target = distributionOf(mesh, rule.operands[i], placement);
     if (llvm::is_contained(passers, unsigned(i)))
       target = withPartial(target, passing, ReduceKind::Sum);
-    operand.set(reshard(operand.get(), target, cause));
+    operand.set(reshard(operand.get(), target, consumer, causes));
   }
 }
 
@@ -415,7 +425,8 @@ static Value rematerialize(OpBuilder &builder, Value value, DistAttr target,
   return {};
 }
 
-Value BodyAssigner::reshard(Value value, DistAttr target, const Twine &cause) {
+Value BodyAssigner::reshard(Value value, DistAttr target, const Twine &consumer,
+                            StringRef planCauses) {
   if (getDist(value) == target)
     return value;
   Value &known = resharded[{value, target}];
@@ -423,12 +434,13 @@ Value BodyAssigner::reshard(Value value, DistAttr target, const Twine &cause) {
     return known;
   Value made =
       rematerialize(builder, value, target, [&](Value like, DistAttr dist) {
-        return reshard(like, dist, cause);
+        return reshard(like, dist, consumer, planCauses);
       });
   if (!made)
     made = ReshardOp::create(builder, value.getLoc(),
                              withDist(tensor(value), target), value,
-                             builder.getStringAttr(cause));
+                             builder.getStringAttr(reasons.describe(
+                                 value, target, consumer, planCauses)));
   // `known` may dangle: rematerialising can have grown the map.
   resharded[{value, target}] = made;
   return made;

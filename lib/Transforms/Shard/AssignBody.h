@@ -8,6 +8,7 @@
 #define STRETTO_LIB_TRANSFORMS_SHARD_ASSIGNBODY_H
 
 #include "Padding.h"
+#include "Reasons.h"
 #include "mlir/IR/Builders.h"
 
 namespace stretto::shard {
@@ -16,7 +17,7 @@ class BodyAssigner {
 public:
   BodyAssigner(SegmentOp segment, MeshAttr mesh)
       : segment(segment), mesh(mesh), builder(segment.getContext()),
-        padding(segment) {}
+        padding(segment), reasons(segment) {}
 
   /// `arguments`: distribution of every argument, null where the body decides
   /// (accumulators take that of the raw gradient added to them). `results`:
@@ -43,7 +44,8 @@ private:
   void typeResults(mlir::Operation *op, const OpRule &rule,
                    const Placement &placement, llvm::ArrayRef<AxisRef> passing);
   mlir::Value reshard(mlir::Value value, DistAttr target,
-                      const llvm::Twine &cause);
+                      const llvm::Twine &consumer,
+                      llvm::StringRef planCauses = "");
   mlir::Value maskPad(mlir::Value value, unsigned dim, double neutral);
   mlir::Value zeroPadding(mlir::Value value);
 
@@ -51,6 +53,7 @@ private:
   MeshAttr mesh;
   mlir::OpBuilder builder;
   PaddingState padding;
+  Reasons reasons;
   llvm::DenseMap<std::pair<mlir::Value, DistAttr>, mlir::Value> resharded;
 };
 

@@ -18,18 +18,32 @@ namespace stretto {
 using namespace mlir;
 using namespace stretto;
 
-static Type localType(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  DistAttr dist = getDist(type);
-  if (!tensor || !dist)
-    return type;
-  return RankedTensorType::get(dist.localShape(tensor.getShape()),
-                               tensor.getElementType());
-}
+namespace {
+/// Local types by global type: a model has few types and many values.
+class LocalTypes {
+public:
+  Type operator()(Type type) {
+    Type &local = known[type];
+    if (!local)
+      local = compute(type);
+    return local;
+  }
+  SmallVector<Type> operator()(TypeRange types) {
+    return llvm::map_to_vector(types, [&](Type type) { return (*this)(type); });
+  }
 
-static SmallVector<Type> localTypes(TypeRange types) {
-  return llvm::map_to_vector(types, localType);
-}
+private:
+  static Type compute(Type type) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    DistAttr dist = getDist(type);
+    if (!tensor || !dist)
+      return type;
+    return RankedTensorType::get(dist.localShape(tensor.getShape()),
+                                 tensor.getElementType());
+  }
+  llvm::DenseMap<Type, Type> known;
+};
+} // namespace
 
 static SmallVector<DistAttr> distributions(ValueRange values) {
   return llvm::map_to_vector(values,
@@ -38,19 +52,19 @@ static SmallVector<DistAttr> distributions(ValueRange values) {
 
 /// Clones the body with local types, so that every copy can be told what its
 /// original looked like.
-static void localizeSegment(SegmentOp segment) {
+static void localizeSegment(SegmentOp segment, LocalTypes &local) {
   Block &old = segment.getBody().front();
   Block *body = new Block();
   segment.getBody().push_back(body);
   IRMapping mapping;
   for (BlockArgument argument : old.getArguments())
-    mapping.map(argument, body->addArgument(localType(argument.getType()),
+    mapping.map(argument, body->addArgument(local(argument.getType()),
                                             argument.getLoc()));
   OpBuilder builder = OpBuilder::atBlockBegin(body);
   for (Operation &op : old) {
     Operation *copy = builder.clone(op, mapping);
     for (Value result : copy->getResults())
-      result.setType(localType(result.getType()));
+      result.setType(local(result.getType()));
     if (auto ruled = dyn_cast<ShardingRule>(copy))
       ruled.localizeAttributes(distributions(op.getOperands()),
                                distributions(op.getResults()), &op);
@@ -62,29 +76,36 @@ static void localizeSegment(SegmentOp segment) {
                         body->getTerminator()->getOperandTypes()));
 }
 
-/// Distribution and logical shape of what the host binds.
-static void recordBinding(StepOp step, Type type, unsigned index, bool result) {
-  DistAttr dist = getDist(type);
-  if (!dist)
-    return;
-  auto shape = DenseI64ArrayAttr::get(step.getContext(),
-                                      cast<RankedTensorType>(type).getShape());
-  if (result) {
-    step.setResultAttr(index, "stretto.dist", dist);
-    step.setResultAttr(index, "stretto.global_shape", shape);
-  } else {
-    step.setArgAttr(index, "stretto.dist", dist);
-    step.setArgAttr(index, "stretto.global_shape", shape);
+/// The attributes of `old` with distribution and logical shape of what the host
+/// binds. Made for all at once: setting them one by one copies the list each
+/// time.
+static ArrayAttr withBindings(StepOp step, TypeRange types, ArrayAttr old) {
+  MLIRContext *context = step.getContext();
+  auto distName = StringAttr::get(context, "stretto.dist");
+  auto shapeName = StringAttr::get(context, "stretto.global_shape");
+  SmallVector<Attribute> all;
+  for (auto [index, type] : llvm::enumerate(types)) {
+    NamedAttrList attributes;
+    if (old)
+      attributes = NamedAttrList(cast<DictionaryAttr>(old[index]));
+    if (DistAttr dist = getDist(type)) {
+      attributes.set(distName, dist);
+      attributes.set(shapeName,
+                     DenseI64ArrayAttr::get(
+                         context, cast<RankedTensorType>(type).getShape()));
+    }
+    all.push_back(attributes.getDictionary(context));
   }
+  return ArrayAttr::get(context, all);
 }
 
-static void localizeStep(StepOp step) {
-  for (auto [index, type] : llvm::enumerate(step.getArgumentTypes()))
-    recordBinding(step, type, index, /*result=*/false);
-  for (auto [index, type] : llvm::enumerate(step.getResultTypes()))
-    recordBinding(step, type, index, /*result=*/true);
-  auto localizeValue = [](Value value) {
-    value.setType(localType(value.getType()));
+static void localizeStep(StepOp step, LocalTypes &local) {
+  step.setArgAttrsAttr(
+      withBindings(step, step.getArgumentTypes(), step.getArgAttrsAttr()));
+  step.setResAttrsAttr(
+      withBindings(step, step.getResultTypes(), step.getResAttrsAttr()));
+  auto localizeValue = [&](Value value) {
+    value.setType(local(value.getType()));
   };
   Block &body = step.getBody().front();
   llvm::for_each(body.getArguments(), localizeValue);
@@ -97,18 +118,19 @@ static void localizeStep(StepOp step) {
         llvm::for_each(block.getArguments(), localizeValue);
   });
   step.setFunctionType(FunctionType::get(step.getContext(),
-                                         localTypes(step.getArgumentTypes()),
-                                         localTypes(step.getResultTypes())));
+                                         local(step.getArgumentTypes()),
+                                         local(step.getResultTypes())));
 }
 
 namespace {
 struct LocalizePass : stretto::impl::LocalizePassBase<LocalizePass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    LocalTypes local;
     for (SegmentOp segment : module.getOps<SegmentOp>())
-      localizeSegment(segment);
+      localizeSegment(segment, local);
     for (StepOp step : module.getOps<StepOp>())
-      localizeStep(step);
+      localizeStep(step, local);
   }
 };
 

@@ -6,12 +6,12 @@
 
 namespace stretto::runtime {
 
-uint32_t Counters::profileRow(const std::string &kind, const std::string &name,
-                              double flops, uint64_t bytes) {
-  auto [found, isNew] = profileRows.try_emplace({kind, name, flops, bytes},
-                                                uint32_t(profile.size()));
+uint32_t Counters::profileRow(const ProfileEntry &work) {
+  auto [found, isNew] = profileRows.try_emplace(
+      {work.function, work.kind, work.name, work.flops, work.bytes},
+      uint32_t(profile.size()));
   if (isNew)
-    profile.push_back({kind, name, 0, 0, flops, bytes});
+    profile.push_back(work);
   return found->second;
 }
 
@@ -25,25 +25,29 @@ uint32_t Counters::trafficRow(const std::string &function,
 }
 
 std::vector<ProfileEntry> Counters::profileEntries() const {
-  std::map<std::pair<std::string, std::string>, ProfileEntry> sums;
+  std::map<std::tuple<std::string, std::string, std::string>, ProfileEntry>
+      sums;
   for (const ProfileEntry &row : profile) {
     if (row.count == 0)
       continue;
-    ProfileEntry &sum = sums[{row.kind, row.name}];
+    ProfileEntry &sum = sums[{row.function, row.kind, row.name}];
+    sum.function = row.function;
     sum.kind = row.kind;
     sum.name = row.name;
     sum.count += row.count;
     sum.seconds += row.seconds;
+    sum.cpuSeconds += row.cpuSeconds;
     sum.flops += row.flops * double(row.count);
     sum.bytes += row.bytes * row.count;
+    sum.largest += row.largest * row.count;
   }
   std::vector<ProfileEntry> entries;
   for (auto &[key, sum] : sums)
     entries.push_back(std::move(sum));
   std::sort(entries.begin(), entries.end(),
             [](const ProfileEntry &a, const ProfileEntry &b) {
-              return std::tie(b.seconds, a.kind, a.name) <
-                     std::tie(a.seconds, b.kind, b.name);
+              return std::tie(b.seconds, a.function, a.kind, a.name) <
+                     std::tie(a.seconds, b.function, b.kind, b.name);
             });
   return entries;
 }
@@ -58,7 +62,7 @@ std::vector<TrafficEntry> Counters::trafficEntries() const {
 
 void Counters::reset() {
   for (ProfileEntry &row : profile)
-    row.count = 0, row.seconds = 0;
+    row.count = 0, row.seconds = 0, row.cpuSeconds = 0;
   for (TrafficEntry &row : traffic)
     row.calls = 0, row.sentBytes = 0;
 }

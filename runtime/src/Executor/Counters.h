@@ -16,16 +16,16 @@ namespace stretto::runtime {
 
 class Counters {
 public:
-  /// Index of the row of this kind and name, made when new. `flops` and `bytes`
-  /// are those of one execution.
-  uint32_t profileRow(const std::string &kind, const std::string &name,
-                      double flops, uint64_t bytes);
+  /// Index of the row for such work, made when new. `work` has the cost of one
+  /// execution and no times.
+  uint32_t profileRow(const ProfileEntry &work);
   uint32_t trafficRow(const std::string &function, program::CollectiveKind kind,
                       uint32_t group);
 
-  void addTime(uint32_t row, double seconds) {
+  void addTime(uint32_t row, double seconds, double cpuSeconds) {
     profile[row].count += 1;
     profile[row].seconds += seconds;
+    profile[row].cpuSeconds += cpuSeconds;
   }
   void addTraffic(uint32_t row, uint64_t bytes) {
     traffic[row].calls += 1;
@@ -38,9 +38,10 @@ public:
   void reset();
 
 private:
-  std::vector<ProfileEntry> profile; // flops and bytes of one execution
+  std::vector<ProfileEntry> profile; // flops, bytes: of one execution
   std::vector<TrafficEntry> traffic;
-  std::map<std::tuple<std::string, std::string, double, uint64_t>, uint32_t>
+  std::map<std::tuple<std::string, std::string, std::string, double, uint64_t>,
+           uint32_t>
       profileRows;
   std::map<std::tuple<std::string, int, uint32_t>, uint32_t> trafficRows;
 };

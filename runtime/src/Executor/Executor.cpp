@@ -7,15 +7,37 @@
 
 #include "stretto/Runtime/Random.h"
 
+#include <ctime>
+
 namespace stretto::runtime {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double secondsSince(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
+double secondsOf(clockid_t clock) {
+  timespec now;
+  clock_gettime(clock, &now);
+  return double(now.tv_sec) + 1e-9 * double(now.tv_nsec);
 }
+
+/// Time since the last call, by the clock on the wall and of this thread.
+class Stopwatch {
+public:
+  struct Lap {
+    double wall, cpu;
+  };
+  Lap lap() {
+    Lap now = read();
+    Lap passed = {now.wall - last.wall, now.cpu - last.cpu};
+    last = now;
+    return passed;
+  }
+
+private:
+  static Lap read() {
+    return {secondsOf(CLOCK_MONOTONIC), secondsOf(CLOCK_THREAD_CPUTIME_ID)};
+  }
+  Lap last = read();
+};
 
 uint64_t alignUp(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
@@ -203,16 +225,18 @@ private:
 
   template <bool timed>
   Status run(Expansion &expansion, const Instruction *&failed) {
+    std::optional<Stopwatch> watch;
+    if (timed)
+      watch.emplace();
     for (const Instruction &instruction : expansion.instructions) {
-      Clock::time_point start;
-      if (timed)
-        start = Clock::now();
       if (Status status = issue(expansion, instruction); !status) {
         failed = &instruction;
         return status;
       }
-      if (timed)
-        counters.addTime(instruction.profileRow, secondsSince(start));
+      if (timed) {
+        Stopwatch::Lap lap = watch->lap();
+        counters.addTime(instruction.profileRow, lap.wall, lap.cpu);
+      }
     }
     return Status::ok();
   }

@@ -71,9 +71,12 @@ private:
     current.firstBuffer = uint32_t(out.buffers.size());
     current.firstScalar = uint32_t(out.scalars.size());
     current.instanceKey = current.call->instance_key();
+    work = ProfileEntry();
     for (uint32_t i = 0; i < sizeOf(command); ++i) {
       out.buffers.push_back(addressOf(*command.operands()->Get(i)));
-      operandBytes += command.operands()->Get(i)->bytes();
+      uint64_t bytes = command.operands()->Get(i)->bytes();
+      work.bytes += bytes;
+      work.largest = std::max(work.largest, bytes);
     }
     switch (command.payload_type()) {
     case program::Payload::Launch:
@@ -102,7 +105,6 @@ private:
     default: // Record and Wait: issued in order, nothing is left to do.
       break;
     }
-    operandBytes = 0;
     return Status::ok();
   }
 
@@ -189,8 +191,11 @@ private:
   }
 
   void finish(const char *kind, const std::string &name, double flops) {
-    current.profileRow =
-        context.counters->profileRow(kind, name, flops, operandBytes);
+    work.function = function;
+    work.kind = kind;
+    work.name = name;
+    work.flops = flops;
+    current.profileRow = context.counters->profileRow(work);
     out.instructions.push_back(current);
   }
 
@@ -199,7 +204,7 @@ private:
   Expansion &out;
   ScalarContext scalarContext;
   Instruction current;
-  uint64_t operandBytes = 0;
+  ProfileEntry work; // the current command's
 };
 
 } // namespace

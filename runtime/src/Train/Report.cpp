@@ -54,28 +54,47 @@ Result<std::string> bytesJson(World &world, const Executor &executor,
   return ordered_json({{"bytes_per_step", all}}).dump();
 }
 
-std::string profileTable(const Executor &executor, int64_t steps) {
-  std::vector<ProfileEntry> entries = executor.profile();
-  std::sort(entries.begin(), entries.end(),
-            [](const ProfileEntry &a, const ProfileEntry &b) {
-              return a.seconds > b.seconds;
-            });
-  double total = 0;
+/// Rates count the time that the rank computed, not what it waited.
+static std::string profileLine(const ProfileEntry &entry, int64_t steps,
+                               double total) {
+  double seconds = std::max(entry.cpuSeconds, 1e-12);
+  double elements = double(entry.largest) / sizeof(float);
+  return fmt::format(
+      "{:9.3f} {:9.3f} {:6.2f} {:8.1f} {:8.1f} {:7.2f} {:7.3f}  {} {}\n",
+      1e3 * entry.seconds / double(steps),
+      1e3 * (entry.seconds - entry.cpuSeconds) / double(steps),
+      100 * entry.seconds / total, double(entry.count) / double(steps),
+      entry.flops / seconds * 1e-9, double(entry.bytes) / seconds * 1e-9,
+      elements > 0 ? seconds / elements * 1e9 : 0.0, entry.kind, entry.name);
+}
+
+std::string profileTable(const Executor &executor, int64_t steps,
+                         double stepSeconds) {
+  steps = std::max<int64_t>(steps, 1);
+  std::vector<ProfileEntry> entries;
+  ProfileEntry rest;
+  rest.kind = "host";
+  rest.name = "data, agreement, metrics";
+  rest.count = uint64_t(steps);
+  rest.seconds = stepSeconds;
+  for (const ProfileEntry &entry : executor.profile())
+    if (entry.function == "train") {
+      entries.push_back(entry);
+      rest.seconds -= entry.seconds;
+    }
+  rest.cpuSeconds = rest.seconds;
+  entries.push_back(rest);
+  std::stable_sort(entries.begin(), entries.end(),
+                   [](const ProfileEntry &a, const ProfileEntry &b) {
+                     return a.seconds > b.seconds;
+                   });
+  std::string text = fmt::format(
+      "rank {}, {} steps (ns per element of the largest operand)\n{:>9} {:>9} "
+      "{:>6} {:>8} {:>8} {:>7} {:>7}  {}\n",
+      executor.world().rank(), steps, "ms/step", "waiting", "%", "calls",
+      "GFLOP/s", "GB/s", "ns/el", "what");
   for (const ProfileEntry &entry : entries)
-    total += entry.seconds;
-  std::string text =
-      fmt::format("rank {}, {} steps\n{:>8} {:>6} {:>8} {:>9} {:>8}  {}\n",
-                  executor.world().rank(), steps, "ms/step", "%", "calls",
-                  "GFLOP/s", "GB/s", "what");
-  for (const ProfileEntry &entry : entries) {
-    double seconds = std::max(entry.seconds, 1e-12);
-    text += fmt::format(
-        "{:8.3f} {:6.2f} {:8} {:9.1f} {:8.2f}  {} {}\n",
-        1e3 * entry.seconds / double(std::max<int64_t>(1, steps)),
-        100 * entry.seconds / std::max(total, 1e-12), entry.count,
-        entry.flops / seconds * 1e-9, double(entry.bytes) / seconds * 1e-9,
-        entry.kind, entry.name);
-  }
+    text += profileLine(entry, steps, std::max(stepSeconds, 1e-12));
   return text;
 }
 

@@ -21,8 +21,10 @@ std::string memoryJson(const Executor &executor);
 Result<std::string> bytesJson(World &world, const Executor &executor,
                               int64_t steps);
 
-/// The costliest work of this rank first.
-std::string profileTable(const Executor &executor, int64_t steps);
+/// The costliest work of this rank in "train" first. `stepSeconds` is what all
+/// `steps` took; what is not work of the Program is its own row.
+std::string profileTable(const Executor &executor, int64_t steps,
+                         double stepSeconds);
 
 } // namespace stretto::runtime
 

@@ -238,7 +238,8 @@ Status Trainer::dump(int64_t step) {
 Status Trainer::finish() {
   const TrainOptions &options = job.options;
   if (leads() && options.profile)
-    outcome.profile = profileTable(executor, outcome.stepsRun);
+    outcome.profile =
+        profileTable(executor, outcome.stepsRun, outcome.stepSeconds);
   if (options.printBytes) {
     STRETTO_ASSIGN(std::string bytes,
                    bytesJson(world, executor, outcome.stepsRun));

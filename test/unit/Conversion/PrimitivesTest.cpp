@@ -190,6 +190,16 @@ TEST(Embedding, GathersRowsAndScattersGradients) {
   }
 }
 
+TEST(Embedding, PositionsAreRowsThatRepeatOverTheBatch) {
+  expectSame(R"(
+stretto.segment @f(%w: tensor<7x33xf32>, %like: tensor<4x5xi32>, %dy: tensor<4x5x33xf32>) -> (tensor<4x5x33xf32>, tensor<7x33xf32>) attributes {direction = "backward"} {
+  %i = stretto.iota %like {dim = 1 : i64} : tensor<4x5xi32> -> tensor<4x5xi32>
+  %y = stretto.embedding %w, %i : tensor<7x33xf32>, tensor<4x5xi32> -> tensor<4x5x33xf32>
+  %g = stretto.embedding_grad %i, %dy : tensor<4x5xi32>, tensor<4x5x33xf32> -> tensor<7x33xf32>
+  stretto.yield %y, %g : tensor<4x5x33xf32>, tensor<7x33xf32>
+})");
+}
+
 TEST(Placement, PadSliceMaskAndKeepFirst) {
   std::string group = "#stretto.group<mesh<dp = 2, tp = 2>, {tp}>";
   expectSame(

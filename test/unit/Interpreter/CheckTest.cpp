@@ -106,8 +106,23 @@ TEST(Training, MasksAreRaggedBySample) {
   RandomInputs inputs;
   inputs.counted = {16, 1, 3, 0};
   Tensor mask = inputs("mask", {2, 3, 4}, false, 1);
-  expectNear(mask, {1, 1, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0,
-                    0, 0, 0, 0, 1, 1, 1, 1, 1, 0, 0, 0});
+  ASSERT_EQ(mask.getNumElements(), 24);
+  expectNear(slice(mask.reshaped({6, 4}), 0, 0, 4),
+             {1, 1, 1, 1, 1, 0, 0, 0, 1, 1, 1, 0, 0, 0, 0, 0});
+  // Later samples count one of the numbers, in whatever order, at the front.
+  Tensor many = inputs("mask", {1, 64, 4}, false, 1).reshaped({64, 4});
+  std::map<int, int> seen;
+  for (int sample = 4; sample < 64; ++sample) {
+    Tensor row = slice(many, 0, sample, 1);
+    int count = 0;
+    for (double x : row.getFloats())
+      count += x == 1;
+    for (int i = 0; i < 4; ++i)
+      EXPECT_EQ(row.getFloats()[i], i < count);
+    ++seen[count];
+  }
+  EXPECT_EQ(seen.size(), 4u);
+  EXPECT_EQ(seen.count(2), 0u);
 }
 
 TEST(Training, RandomTokensStayInTheVocabularyAndDifferByStep) {

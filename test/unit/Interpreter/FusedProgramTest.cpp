@@ -119,3 +119,30 @@ stretto.segment @f(%x: tensor<2xf32>) -> tensor<2xi32> attributes {direction = "
             std::string::npos)
       << program.errors;
 }
+
+TEST(Launches, StorageThatWasUpdatedInPlaceCannotBeRead) {
+  TestProgram program(R"(
+stretto.kernel @inc(%x: tensor<2xf32>) -> (tensor<2xf32> {stretto.alias = 0 : i64}) {
+  %one = stretto.constant 1.0 : tensor<f32>
+  %y = stretto.add %x, %one : tensor<2xf32>, tensor<f32> -> tensor<2xf32>
+  stretto.yield %y : tensor<2xf32>
+}
+stretto.segment @good(%x: tensor<2xf32>) -> tensor<2xf32> attributes {direction = "forward"} {
+  %y = stretto.launch @inc(%x) {aliases = array<i64: 0>, scalars = []} : (tensor<2xf32>) -> tensor<2xf32>
+  stretto.yield %y : tensor<2xf32>
+}
+stretto.segment @bad(%x: tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>) attributes {direction = "forward"} {
+  %y = stretto.launch @inc(%x) {aliases = array<i64: 0>, scalars = []} : (tensor<2xf32>) -> tensor<2xf32>
+  stretto.yield %y, %x : tensor<2xf32>, tensor<2xf32>
+})");
+  Machine machine(program.get(), MeshAttr(), 1, 1);
+  Tensor x = reals({2}, {1, 2});
+  auto good = machine.call(program.find<SegmentOp>("good"), {{x}});
+  ASSERT_TRUE(mlir::succeeded(good)) << program.errors;
+  expectNear((*good)[0][0], {2, 3});
+  EXPECT_TRUE(
+      mlir::failed(machine.call(program.find<SegmentOp>("bad"), {{x}})));
+  EXPECT_NE(program.errors.find("after its storage was updated in place"),
+            std::string::npos)
+      << program.errors;
+}

@@ -269,7 +269,11 @@ TEST(Executor, CountsTimeAndBytes) {
         EXPECT_EQ(rows_.size(), 6u);
         EXPECT_EQ(rows_.at("kernel affine").count, 3u);
         EXPECT_EQ(rows_.at("gemm 4x3x5").flops, 3 * 2.0 * rows * mine * inner);
+        EXPECT_EQ(rows_.at("gemm 4x3x5").function, "train");
         EXPECT_GT(rows_.at("gemm 4x3x5").seconds, 0);
+        EXPECT_GT(rows_.at("gemm 4x3x5").cpuSeconds, 0);
+        EXPECT_GT(rows_.at("gemm 4x3x5").largest, 0u);
+        EXPECT_LE(rows_.at("gemm 4x3x5").largest, rows_.at("gemm 4x3x5").bytes);
         std::map<CollectiveKind, TrafficEntry> traffic;
         for (const TrafficEntry &row : executor.traffic())
           traffic[row.kind] = row;

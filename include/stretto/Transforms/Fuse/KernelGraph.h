@@ -123,7 +123,7 @@ struct Root {
   bool inPlace = false; // holds the initial value already
   int initFrom = -1;    // else copied from this buffer, else the identity
   ReduceKind reduce = ReduceKind::Sum;
-  DimMask reduced = 0;
+  DimMask reduced = 0;    // dimensions that are summed away
   Node *row = nullptr; // Scatter
   int64_t rows = 0, rowStride = 0;
 };

@@ -2,7 +2,6 @@
 
 #include "mlir/Interfaces/FunctionImplementation.h"
 #include "stretto/Dialect/Stretto/IR/StrettoOps.h"
-#include "llvm/ADT/StringSwitch.h"
 
 using namespace mlir;
 using namespace stretto;
@@ -66,10 +65,13 @@ static void printFunction(OpAsmPrinter &printer, OpT op) {
   if (!results.empty()) {
     startChapter();
     printer << " -> ";
-    printItems(printer, results.size(), "        ", [&](unsigned i) {
-      printer << results[i];
-      printer.printOptionalAttrDict(attributesOf(op.getResAttrsAttr(), i));
-    });
+    if (results.size() == 1 && attributesOf(op.getResAttrsAttr(), 0).empty())
+      printer << results[0];
+    else
+      printItems(printer, results.size(), "        ", [&](unsigned i) {
+        printer << results[i];
+        printer.printOptionalAttrDict(attributesOf(op.getResAttrsAttr(), i));
+      });
   }
   SmallVector<StringRef> elided = {
       op.getSymNameAttrName(), op.getFunctionTypeAttrName(),
@@ -88,53 +90,10 @@ ParseResult SegmentOp::parse(OpAsmParser &parser, OperationState &result) {
 }
 void SegmentOp::print(OpAsmPrinter &printer) { printFunction(printer, *this); }
 
-/// A parameter is called by its name, an accumulator of it `NAME.acc`;
-/// activations keep the layer's names, the rest is called by its role.
-static std::string segmentArgumentName(SegmentOp segment, unsigned index) {
-  auto text = [&](StringRef name) {
-    auto value = segment.getArgAttrOfType<StringAttr>(index, name);
-    return value ? value.getValue() : StringRef();
-  };
-  StringRef role = text(attr::role), param = text(attr::param),
-            name = text(attr::name);
-  if (param.empty() && name.empty())
-    return role == "cotangent" ? "d" : role.str();
-  std::string base = (param.empty() ? name : param).str();
-  return llvm::StringSwitch<std::string>(role)
-      .Case("accumulator", base + ".acc")
-      .Case("grad", base + ".grad")
-      .Case("moment", base + ".moment")
-      .Case("cotangent", base + ".d")
-      .Default(base);
-}
-
-void SegmentOp::getAsmBlockArgumentNames(Region &region,
-                                         OpAsmSetValueNameFn setName) {
-  for (BlockArgument argument : region.getArguments())
-    setName(argument, segmentArgumentName(*this, argument.getArgNumber()));
-}
-
 ParseResult StepOp::parse(OpAsmParser &parser, OperationState &result) {
   return parseFunction<StepOp>(parser, result);
 }
 void StepOp::print(OpAsmPrinter &printer) { printFunction(printer, *this); }
-
-/// "param:layers.0.wq" is %layers.0.wq, its first moment %m1.layers.0.wq.
-void StepOp::getAsmBlockArgumentNames(Region &region,
-                                      OpAsmSetValueNameFn setName) {
-  for (BlockArgument argument : region.getArguments()) {
-    auto binding =
-        getArgAttrOfType<StringAttr>(argument.getArgNumber(), attr::binding);
-    if (!binding)
-      continue;
-    auto [kind, name] = binding.getValue().split(':');
-    std::string prefix = llvm::StringSwitch<std::string>(kind)
-                             .Case("moment1", "m1.")
-                             .Case("moment2", "m2.")
-                             .Default("");
-    setName(argument, name.empty() ? kind.str() : prefix + name.str());
-  }
-}
 
 ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
   return parseFunction<KernelOp>(parser, result);

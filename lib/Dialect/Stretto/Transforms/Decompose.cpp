@@ -109,10 +109,17 @@ public:
         b.create<BroadcastOp>(loc, type, x, b.getDenseI64ArrayAttr(dims))
             .getResult());
   }
-  /// Element `index` of a vector.
+  /// Element `index` of a short vector.
   Value element(Value vector, int64_t index) {
-    Value here = compare(ComparePredicate::EQ, iota(vector, 0), integer(index));
-    return reduceDim(ReduceKind::Sum, select(here, vector, scalar(0)), 0);
+    Value here = repeated(
+        compare(ComparePredicate::EQ, iota(vector, 0), integer(index)));
+    Value masked = repeated(select(here, vector, scalar(0)));
+    return repeated(reduceDim(ReduceKind::Sum, masked, 0));
+  }
+  /// Says that users may compute the value for themselves.
+  Value repeated(Value value) {
+    value.getDefiningOp()->setAttr(attr::repeat, b.getUnitAttr());
+    return value;
   }
 
 private:
@@ -271,7 +278,8 @@ SmallVector<Value> decompose(CrossEntropyGradOp op, OpBuilder &b) {
 
 /// `value` where the step is good, else `old`.
 Value keepIf(Composer &c, Value ok, Value value, Value old) {
-  return c.select(c.compare(ComparePredicate::EQ, ok, c.scalar(1)), value, old);
+  Value isOk = c.repeated(c.compare(ComparePredicate::EQ, ok, c.scalar(1)));
+  return c.select(isOk, value, old);
 }
 
 SmallVector<Value> decompose(AdamWOp op, OpBuilder &b) {
@@ -280,8 +288,8 @@ SmallVector<Value> decompose(AdamWOp op, OpBuilder &b) {
   double beta2 = op.getBeta2().convertToDouble();
   Value p = op.getParam();
   Value lr = c.element(op.getHyper(), 0);
-  Value inverse1 = c.div(c.scalar(1), c.element(op.getHyper(), 1));
-  Value inverse2 = c.div(c.scalar(1), c.element(op.getHyper(), 2));
+  Value inverse1 = c.repeated(c.div(c.scalar(1), c.element(op.getHyper(), 1)));
+  Value inverse2 = c.repeated(c.div(c.scalar(1), c.element(op.getHyper(), 2)));
   Value g = c.mul(op.getGrad(), op.getGscale());
   Value m = c.add(c.mul(op.getM(), beta1), c.mul(g, 1.0 - beta1));
   Value v = c.add(c.mul(op.getV(), beta2), c.mul(c.mul(g, g), 1.0 - beta2));

@@ -44,21 +44,25 @@ struct ParameterView {
 };
 
 struct ExecutorOptions {
-  /// Measure every command (adds two clock reads each).
+  /// Measure every command (adds a read of two clocks each).
   bool profile = false;
   /// Used where the Program asks for the seed; the recipe's when absent.
   std::optional<uint64_t> seed;
 };
 
-/// What one kind of work cost so far. `name` is the kernel's name, or a
-/// description such as "gemm 64x768x768" or "all-reduce f32 tp 4096".
+/// What one kind of work of one function cost so far. `name` is the kernel's
+/// name, or a description such as "gemm 64x768x768" or "all-reduce f32 tp
+/// 4096". Sums over all counts.
 struct ProfileEntry {
-  std::string kind; ///< kernel, gemm, attention, fill, copy, collective, wait
+  std::string function;
+  std::string kind; ///< kernel, gemm, attention, fill, copy, collective
   std::string name;
   uint64_t count = 0;
   double seconds = 0;
-  double flops = 0;   ///< useful floating-point operations, all counts together
-  uint64_t bytes = 0; ///< operands, all counts together
+  double cpuSeconds = 0; ///< of this rank's thread; the rest it waited
+  double flops = 0;      ///< useful floating-point operations
+  uint64_t bytes = 0;    ///< of the operands
+  uint64_t largest = 0;  ///< bytes of the largest operand
 };
 
 /// Bytes this rank sent (others read from it) in the collectives of one kind

@@ -27,7 +27,9 @@ private:
   KernelFn function;
 };
 
-/// Zeroed pages; large ones where the system gives them.
+/// Zeroed pages; large ones where the system gives them. All of them are there
+/// at once: the first step does not pay for them, and a lack of memory is an
+/// error here and not the end of the process later.
 class Arena {
 public:
   static Result<Arena> map(uint64_t bytes) {
@@ -37,9 +39,13 @@ public:
     if (data == MAP_FAILED)
       return failure(Code::RunFailed, "cannot allocate the arena of ", bytes,
                      " bytes: ", std::strerror(errno));
-    madvise(data, bytes, MADV_HUGEPAGE);
     arena.data = data;
     arena.bytes = bytes;
+    madvise(data, bytes, MADV_HUGEPAGE);
+    constexpr int populateWrite = 23; // MADV_POPULATE_WRITE, since Linux 5.14
+    if (madvise(data, bytes, populateWrite) != 0 && errno == ENOMEM)
+      return failure(Code::RunFailed, "there is no memory for the arena of ",
+                     bytes, " bytes");
     return arena;
   }
   Arena(Arena &&other) noexcept

@@ -11,8 +11,7 @@ def Stretto_LayerOp : Stretto_Op<"layer", [
         -> tensor<?x?x64xf32> { ... stretto.yield ... }
     ```
     Argument attributes: `stretto.dims` (array of names, "_" = anonymous);
-    activations also `stretto.name` (the SSA name, which survives printing),
-    parameters `stretto.param` (name), `stretto.init`, `stretto.no_decay`.
+    parameters also `stretto.param` (name), `stretto.init`, `stretto.no_decay`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                        OptionalAttr<StrAttr>:$sym_visibility,

@@ -1,14 +1,13 @@
 //===- Step.td - what a training step is made of ------------*- tablegen -*-===//
 
 def Stretto_SegmentOp : Stretto_Op<"segment", [
-    IsolatedFromAbove, Symbol, FunctionOpInterface,
-    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+    IsolatedFromAbove, Symbol, FunctionOpInterface]> {
   let summary = "one direction of a layer: forward, backward, reduce, update";
   let description = [{
     A plain function over tensors, printed like func.func. Argument attributes:
     `stretto.dims` (names), `stretto.role` ("activation", "param", "saved",
     "cotangent", "accumulator", "grad", "moment", "scalar", "input"),
-    `stretto.param` (name within the layer), `stretto.name` (of an activation) and, between Apply and assign,
+    `stretto.param` (name within the layer) and, between Apply and assign,
     `stretto.constraint`. Result attributes: `stretto.dims`, `stretto.role`,
     `stretto.param`. `direction` is "forward", "backward", "count", "reduce",
     "update", "eval" or "finish"; `layer` names the source layer. A result with
@@ -40,8 +39,7 @@ def Stretto_InvokeOp : Stretto_Op<"invoke", [DeclareOpInterfaceMethods<SymbolUse
 }
 
 def Stretto_StepOp : Stretto_Op<"step", [
-    IsolatedFromAbove, Symbol, FunctionOpInterface,
-    DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
+    IsolatedFromAbove, Symbol, FunctionOpInterface]> {
   let summary = "an entry point: train, eval or predict";
   let description = [{
     Arguments carry `stretto.binding`: "param:NAME", "moment1:NAME", "moment2:NAME",

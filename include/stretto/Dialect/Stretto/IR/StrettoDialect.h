@@ -27,7 +27,7 @@ namespace stretto {
 /// Names of discardable attributes.
 namespace attr {
 constexpr llvm::StringLiteral dims = "stretto.dims";
-constexpr llvm::StringLiteral name = "stretto.name"; // input or activation
+constexpr llvm::StringLiteral name = "stretto.name"; // of a model input
 constexpr llvm::StringLiteral param = "stretto.param";
 constexpr llvm::StringLiteral init = "stretto.init";
 constexpr llvm::StringLiteral noDecay = "stretto.no_decay";

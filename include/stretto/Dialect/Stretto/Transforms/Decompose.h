@@ -16,6 +16,8 @@ namespace stretto {
 namespace attr {
 /// On operations whose arithmetic must not be reassociated (optimizers).
 constexpr llvm::StringLiteral exact = "stretto.exact";
+/// On operations on a few numbers that every user may rather repeat than read.
+constexpr llvm::StringLiteral repeat = "stretto.repeat";
 } // namespace attr
 
 void registerDecomposableModels(mlir::DialectRegistry &registry);

@@ -1,0 +1,94 @@
+//===- ProgramCommands.cpp - stretto verify, stretto disasm ---------------===//
+//
+// Both read a Program: the one in an executable, or a Program file alone.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CommandLine.h"
+#include "mlir/IR/Diagnostics.h"
+#include "stretto/Driver/Register.h"
+#include "stretto/Program/Serialize.h"
+#include "stretto/Program/Verify.h"
+#include "stretto/Runtime/Artifact.h"
+
+using namespace stretto;
+using namespace stretto::driver;
+
+namespace {
+/// The bytes of a Program and what keeps them mapped.
+struct ProgramBytes {
+  runtime::Artifact artifact;
+  runtime::MappedFile file;
+  llvm::StringRef bytes;
+};
+} // namespace
+
+static llvm::StringRef textOf(runtime::Bytes bytes) {
+  return {reinterpret_cast<const char *>(bytes.data), bytes.size};
+}
+
+/// Reads `path`; returns an exit code.
+static int open(const std::string &path, ProgramBytes &program,
+                llvm::raw_ostream &err) {
+  auto complain = [&](const runtime::Status &status) {
+    err << "error: " << status.message() << "\n";
+    return status.exitCode();
+  };
+  runtime::Result<bool> embedded = runtime::hasPayload(path);
+  if (!embedded)
+    return complain(embedded.status());
+  if (*embedded) {
+    auto artifact = runtime::openArtifact(path);
+    if (!artifact)
+      return complain(artifact.status());
+    program.artifact = std::move(*artifact);
+    program.bytes = textOf(program.artifact.program);
+    return exitOk;
+  }
+  auto file = runtime::MappedFile::open(path);
+  if (!file)
+    return complain(file.status());
+  program.file = std::move(*file);
+  program.bytes = textOf(program.file.bytes());
+  return exitOk;
+}
+
+int stretto::runVerifyCommand(CommandArguments arguments,
+                              llvm::raw_ostream &out, llvm::raw_ostream &err) {
+  CommandLine line;
+  if (auto code = parseCommandLine("verify", "FILE", arguments,
+                                   /*passUnknown=*/false, line, out, err))
+    return *code;
+  ProgramBytes program;
+  if (int code = open(line.compile.model, program, err))
+    return code;
+  Diagnostics diagnostics;
+  if (llvm::failed(verifyProgram(program.bytes, diagnostics))) {
+    diagnostics.print(err);
+    return exitInputRejected;
+  }
+  out << "verified\n";
+  return exitOk;
+}
+
+int stretto::runDisasmCommand(CommandArguments arguments,
+                              llvm::raw_ostream &out, llvm::raw_ostream &err) {
+  CommandLine line;
+  if (auto code = parseCommandLine("disasm", "FILE", arguments,
+                                   /*passUnknown=*/false, line, out, err))
+    return *code;
+  ProgramBytes program;
+  if (int code = open(line.compile.model, program, err))
+    return code;
+  mlir::DialectRegistry registry;
+  registerAllDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  mlir::ScopedDiagnosticHandler handler(&context, [&](mlir::Diagnostic &d) {
+    err << "error: " << d.str() << "\n";
+    return mlir::success();
+  });
+  std::string text = disassembleProgram(&context, program.bytes);
+  out << text;
+  return text.empty() ? exitInputRejected : exitOk;
+}
