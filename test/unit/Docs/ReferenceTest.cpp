@@ -8,6 +8,7 @@
 #include "stretto/Plan/Plan.h"
 #include "stretto/Recipe/Recipe.h"
 #include "stretto/Support/Yaml.h"
+#include <cmath>
 #include <gtest/gtest.h>
 #include <map>
 #include <set>
@@ -86,13 +87,21 @@ std::set<std::string> namesOf(const Keys &keys) {
   return names;
 }
 
+bool areEqual(llvm::StringRef written, llvm::StringRef printed) {
+  double lhs, rhs; // 3e-4 / 10 prints with all its digits
+  if (written.getAsDouble(lhs) || printed.getAsDouble(rhs))
+    return written == printed;
+  return std::abs(lhs - rhs) <= 1e-12 * std::abs(rhs);
+}
+
 /// Every default that is printed as a scalar is the one in the table.
 void compareDefaults(const Keys &table, const Keys &printed) {
   for (const auto &[key, value] : printed) {
-    if (value.empty() || table.count(key) == 0 || table.at(key) == "required" ||
-        llvm::StringRef(key).starts_with("shard"))
+    if (value.empty() || table.count(key) == 0 ||
+        table.at(key) == "required" || key.rfind("shard", 0) == 0)
       continue;
-    EXPECT_EQ(llvm::StringRef(table.at(key)).trim('"').str(), value) << key;
+    EXPECT_TRUE(areEqual(llvm::StringRef(table.at(key)).trim('"'), value))
+        << key << ": " << table.at(key) << " in the table, really " << value;
   }
 }
 } // namespace
@@ -106,6 +115,7 @@ TEST(Reference, RecipeTableIsComplete) {
   known.merge(namesOf(sgd));
   EXPECT_EQ(namesOf(table), known);
   compareDefaults(table, adamw);
+  sgd.erase("optimizer.kind");
   compareDefaults(table, sgd);
 }
 
