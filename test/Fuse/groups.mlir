@@ -65,3 +65,13 @@ stretto.segment @still_read(%acc: tensor<8x8xf32>, %g: tensor<8x8xf32>) -> (tens
   %e = stretto.einsum "i j, j k -> i k" %acc, %s : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
   stretto.yield %s, %e : tensor<8x8xf32>, tensor<8x8xf32>
 }
+
+// Moments too large for a temporary: they are stored in the nest of the new parameter, so all three are updated in place.
+// CHECK-LABEL: stretto.segment @large_update
+// CHECK: stretto.launch @{{.*}}adamw{{.*}} {aliases = array<i64: 5, 2, 3>
+// CHECK-NEXT: stretto.yield
+stretto.segment @large_update(%p: tensor<256x256xf32>, %g: tensor<256x256xf32>, %m: tensor<256x256xf32>, %v: tensor<256x256xf32>, %hyper: tensor<4xf32>, %gscale: tensor<f32>, %ok: tensor<f32>)
+   -> (tensor<256x256xf32> {stretto.alias = 0 : i64}, tensor<256x256xf32> {stretto.alias = 2 : i64}, tensor<256x256xf32> {stretto.alias = 3 : i64}) attributes {direction = "update"} {
+  %q, %m1, %v1 = stretto.adamw %p, %g, %m, %v, %hyper, %gscale, %ok {beta1 = 0.9 : f64, beta2 = 0.95 : f64, eps = 1.0e-8 : f64, weight_decay = 0.1 : f64} : (tensor<256x256xf32>, tensor<256x256xf32>, tensor<256x256xf32>, tensor<256x256xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>) -> (tensor<256x256xf32>, tensor<256x256xf32>, tensor<256x256xf32>)
+  stretto.yield %q, %m1, %v1 : tensor<256x256xf32>, tensor<256x256xf32>, tensor<256x256xf32>
+}

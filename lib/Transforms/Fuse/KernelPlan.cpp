@@ -169,13 +169,43 @@ private:
     return levels[key] = level;
   }
 
+  /// Results that share what they read of a buffer updated in place are stored
+  /// in one nest, that of the latest of them: then it can be updated.
+  void chooseLevels() {
+    levels.clear();
+    bool changed = true;
+    while (std::exchange(changed, false)) {
+      std::map<std::tuple<Node *, bool, DimMask>, unsigned> latest;
+      forEachSharedRead([&](Root &root, auto key) {
+        unsigned &level = latest[key];
+        level = std::max(level, levelOf({nullptr, &root}));
+      });
+      forEachSharedRead([&](Root &root, auto key) {
+        changed |= levels[&root] < latest[key];
+        levels[&root] = std::max(levels[&root], latest[key]);
+      });
+    }
+  }
+  template <typename Fn> void forEachSharedRead(Fn fn) {
+    for (Root &root : g.roots) {
+      Item item{nullptr, &root};
+      walk(
+          item,
+          [&](Node *node) {
+            if (node->kind == NodeKind::Load && inPlace.contains(node->buffer))
+              fn(root, std::tuple(node, isPrologue(item), innerAxes(item)));
+          },
+          [](Node *) {});
+    }
+  }
+
   NestKey keyOf(const Item &item) {
     return {!isPrologue(item), levelOf(item), innerAxes(item)};
   }
 
   /// Makes temporaries of expensive values that several nests compute.
   bool addTemps() {
-    levels.clear();
+    chooseLevels();
     std::map<Node *, std::set<NestKey>> users;
     for (const Item &item : items())
       walk(
@@ -226,7 +256,7 @@ private:
   }
 
   LogicalResult checkInPlace() {
-    levels.clear();
+    chooseLevels();
     std::map<Node *, std::set<NestKey>> users;
     for (const Item &item : items())
       walk(
