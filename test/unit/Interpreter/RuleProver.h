@@ -10,7 +10,7 @@
 #ifndef STRETTO_TEST_UNIT_INTERPRETER_RULEPROVER_H
 #define STRETTO_TEST_UNIT_INTERPRETER_RULEPROVER_H
 
-#include "TestProgram.h"
+#include "OpSamples.h"
 #include "mlir/IR/IRMapping.h"
 #include "stretto/Dialect/Stretto/IR/Distribution.h"
 #include "stretto/Interpreter/Layout.h"
@@ -18,14 +18,6 @@
 #include <cmath>
 
 namespace stretto::interp {
-
-struct Sample {
-  std::string name;
-  std::string arguments; // "%a: ..., %b: ..."
-  std::string op;
-  std::string types;
-  int results = 1;
-};
 
 /// Runs one operation under placements.
 class Prover {
@@ -40,7 +32,7 @@ public:
         mesh(program.mesh()),
         rule(mlir::cast<ShardingRule>(op).getShardingRule()) {
     for (auto [i, value] : llvm::enumerate(op->getOperands()))
-      operands.push_back(operandValue(value, i));
+      operands.push_back(sampleValue(value.getType(), i));
     whole = evaluate(op, operands, {});
   }
 
@@ -69,22 +61,6 @@ public:
 
 private:
   using Dists = llvm::SmallVector<DistAttr>;
-
-  Tensor operandValue(mlir::Value value, unsigned index) {
-    auto type = mlir::cast<mlir::RankedTensorType>(value.getType());
-    if (!mlir::isa<mlir::FloatType>(type.getElementType())) {
-      Tensor ids = Tensor::ints(type.getShape());
-      for (auto [i, id] : llvm::enumerate(ids.writeInts()))
-        id = type.getElementType().isInteger(1) ? i % 3 == 0 : (i * 5 + 1) % 7;
-      return ids;
-    }
-    if (type.getRank() == 0)
-      return Tensor::scalar(1);
-    Tensor reals = randoms(type.getShape(), 10 + index);
-    for (double &x : reals.writeFloats()) // positive, for log, sqrt, div
-      x = std::abs(x) + 0.5;
-    return reals;
-  }
 
   TensorVector evaluate(mlir::Operation *operation, const TensorVector &values,
                         llvm::ArrayRef<int64_t> coordinates) {
