@@ -1,13 +1,16 @@
 //===- ProgramCommands.cpp - stretto verify, stretto disasm ---------------===//
 //
 // Both read a Program: the one in an executable, or a Program file alone.
+// verify also says what running it will take: memory by category, bytes sent.
 //
 //===----------------------------------------------------------------------===//
 
 #include "CommandLine.h"
 #include "mlir/IR/Diagnostics.h"
 #include "stretto/Driver/Register.h"
+#include "stretto/Program/Memory.h"
 #include "stretto/Program/Serialize.h"
+#include "stretto/Program/Traffic.h"
 #include "stretto/Program/Verify.h"
 #include "stretto/Runtime/Artifact.h"
 
@@ -53,21 +56,54 @@ static int open(const std::string &path, ProgramBytes &program,
   return exitOk;
 }
 
+static void printPrediction(const runtime::Program &program, int64_t rank,
+                            llvm::raw_ostream &out) {
+  out << "verified\n\nmemory of a rank\n";
+  printMemory(out, memoryOf(program));
+  out << "\nbytes that rank " << rank << " sends\n";
+  for (const TrafficRow &row : predictTraffic(program, rank))
+    out << row.function << ": " << program::EnumNameCollectiveKind(row.kind)
+        << " over " << row.axes << ", " << row.calls << " calls, "
+        << row.sentBytes << " B\n";
+}
+
 int stretto::runVerifyCommand(CommandArguments arguments,
                               llvm::raw_ostream &out, llvm::raw_ostream &err) {
   CommandLine line;
-  if (auto code = parseCommandLine("verify", "FILE", arguments,
-                                   /*passUnknown=*/false, line, out, err))
+  if (auto code =
+          parseCommandLine("verify", "FILE [--rank R] [--json]", arguments,
+                           /*passUnknown=*/false, line, out, err))
     return *code;
-  ProgramBytes program;
-  if (int code = open(line.compile.model, program, err))
+  ProgramBytes bytes;
+  if (int code = open(line.compile.model, bytes, err))
     return code;
+  auto program = runtime::Program::load(
+      runtime::Bytes(bytes.bytes.data(), bytes.bytes.size()));
+  if (!program) {
+    err << "error: " << program.message() << "\n";
+    return exitInputRejected;
+  }
   Diagnostics diagnostics;
-  if (llvm::failed(verifyProgram(program.bytes, diagnostics))) {
+  if (llvm::failed(verifyProgram(**program, diagnostics))) {
     diagnostics.print(err);
     return exitInputRejected;
   }
-  out << "verified\n";
+  int64_t ranks = (*program)->mesh().numRanks();
+  if (line.rank >= ranks) {
+    err << "error: no rank " << line.rank << ": the plan has ranks 0 to "
+        << ranks - 1 << "\n";
+    return exitUsage;
+  }
+  if (line.json)
+    out << llvm::json::Value(llvm::json::Object{
+               {"verified", true},
+               {"ranks", ranks},
+               {"rank", line.rank},
+               {"memory", toJson(memoryOf(**program))},
+               {"traffic", toJson(predictTraffic(**program, line.rank))}})
+        << "\n";
+  else
+    printPrediction(**program, line.rank, out);
   return exitOk;
 }
 
