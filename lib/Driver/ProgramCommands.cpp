@@ -56,15 +56,37 @@ static int open(const std::string &path, ProgramBytes &program,
   return exitOk;
 }
 
+/// What one rank sends in a step, in the order of the functions.
+static std::vector<TrafficRow> trafficOf(const runtime::Program &program,
+                                         int64_t rank) {
+  std::vector<TrafficRow> rows;
+  for (const program::Function *function : *program.table().functions())
+    llvm::append_range(rows, predictTraffic(program, *function, rank));
+  return rows;
+}
+
+static llvm::json::Array trafficJson(const std::vector<TrafficRow> &rows) {
+  llvm::json::Array list;
+  for (const TrafficRow &row : rows)
+    list.push_back(
+        llvm::json::Object{{"rank", row.rank},
+                           {"function", row.function},
+                           {"kind", program::EnumNameCollectiveKind(row.kind)},
+                           {"group", row.group},
+                           {"calls", int64_t(row.calls)},
+                           {"bytes", int64_t(row.bytes)}});
+  return list;
+}
+
 static void printPrediction(const runtime::Program &program, int64_t rank,
                             llvm::raw_ostream &out) {
   out << "verified\n\nmemory of a rank\n";
   printMemory(out, memoryOf(program));
-  out << "\nbytes that rank " << rank << " sends\n";
-  for (const TrafficRow &row : predictTraffic(program, rank))
+  out << "\nsent by rank " << rank << " in a step\n";
+  for (const TrafficRow &row : trafficOf(program, rank))
     out << row.function << ": " << program::EnumNameCollectiveKind(row.kind)
-        << " over " << row.axes << ", " << row.calls << " calls, "
-        << row.sentBytes << " B\n";
+        << " over " << row.group << ", " << row.calls << " calls, " << row.bytes
+        << " B\n";
 }
 
 int stretto::runVerifyCommand(CommandArguments arguments,
@@ -98,9 +120,8 @@ int stretto::runVerifyCommand(CommandArguments arguments,
     out << llvm::json::Value(llvm::json::Object{
                {"verified", true},
                {"ranks", ranks},
-               {"rank", line.rank},
                {"memory", toJson(memoryOf(**program))},
-               {"traffic", toJson(predictTraffic(**program, line.rank))}})
+               {"traffic", trafficJson(trafficOf(**program, line.rank))}})
         << "\n";
   else
     printPrediction(**program, line.rank, out);

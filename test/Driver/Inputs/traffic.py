@@ -14,23 +14,20 @@ import sys
 F32 = 4
 
 
-def counted(path):
-    rows = json.loads(open(path).read().strip().splitlines()[-1])["bytes_per_step"]
+def table_of(rows):
     table = collections.Counter()
     for row in rows:
-        table[row["rank"], row["kind"], tuple(row["group"].split("*"))] += row["bytes"]
+        if row["function"] == "train":
+            table[row["rank"], row["kind"], tuple(row["group"].split("*"))] += row["bytes"]
     return table
+
+
+def counted(path):
+    return table_of(json.loads(open(path).read().strip().splitlines()[-1])["bytes_per_step"])
 
 
 def predicted(paths):
-    table = collections.Counter()
-    for path in paths:
-        answer = json.load(open(path))
-        for row in answer["traffic"]:
-            if row["function"] == "train":
-                axes = tuple(row["axes"].strip("{}").split(", "))
-                table[answer["rank"], row["kind"], axes] += row["sent_bytes"]
-    return table
+    return table_of(row for path in paths for row in json.load(open(path))["traffic"])
 
 
 def closed_forms(layers, embed, ffn, vocab, positions, batch, sequence, microbatches, dp, tp, sp):
