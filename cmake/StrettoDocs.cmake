@@ -1,5 +1,5 @@
-# The generated reference: `ninja stretto-doc` writes build/docs/*.md from the TableGen definitions.
-add_custom_target(stretto-doc COMMENT "Reference pages are in ${PROJECT_BINARY_DIR}/docs")
+# The generated reference: build/docs/*.md from the TableGen definitions, with every build or by `ninja stretto-doc`.
+add_custom_target(stretto-doc ALL COMMENT "Reference pages are in ${PROJECT_BINARY_DIR}/docs")
 
 # stretto_doc(NAME FILE.td options...): one page.
 function(stretto_doc name td)
