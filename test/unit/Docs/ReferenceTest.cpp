@@ -97,8 +97,8 @@ bool areEqual(llvm::StringRef written, llvm::StringRef printed) {
 /// Every default that is printed as a scalar is the one in the table.
 void compareDefaults(const Keys &table, const Keys &printed) {
   for (const auto &[key, value] : printed) {
-    if (value.empty() || table.count(key) == 0 ||
-        table.at(key) == "required" || key.rfind("shard", 0) == 0)
+    if (value.empty() || table.count(key) == 0 || table.at(key) == "required" ||
+        key.rfind("shard", 0) == 0)
       continue;
     EXPECT_TRUE(areEqual(llvm::StringRef(table.at(key)).trim('"'), value))
         << key << ": " << table.at(key) << " in the table, really " << value;
