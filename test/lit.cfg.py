@@ -1,4 +1,5 @@
 # How lit runs Stretto's tests: FileCheck tests everywhere, GoogleTest binaries from test/unit.
+import glob
 import os
 
 import lit.formats
@@ -17,3 +18,13 @@ config.substitutions += [
     ("%unit", config.stretto_unit),
     ("%source", config.stretto_source),
 ]
+
+# %text: the demo's default text, the licences that every Debian carries.
+texts = sorted(
+    file
+    for file in glob.glob("/usr/share/common-licenses/*")
+    if not os.path.islink(file)
+)
+if texts:
+    config.available_features.add("default-text")
+config.substitutions.append(("%text", " ".join(texts)))

@@ -5,7 +5,7 @@ packages=(
   cmake ninja-build g++ ccache
   llvm-22-dev libmlir-22-dev mlir-22-tools llvm-22-tools clang-22 lld-22
   libdnnl-dev libflatbuffers-dev flatbuffers-compiler nlohmann-json3-dev libcli11-dev
-  libfmt-dev libspdlog-dev libxxhash-dev libgtest-dev python3 clang-format
+  libfmt-dev libxxhash-dev libgtest-dev python3 clang-format
 )
 missing=()
 for package in "${packages[@]}"; do

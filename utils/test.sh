@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # Installs what is missing, builds, checks the sources and runs every test. Ends with "N passed, N failed".
+# usage: utils/test.sh [--filter REGEX]     (or any other option of lit)
 set -uo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 build=${STRETTO_BUILD:-$root/build}

@@ -2,7 +2,7 @@
 
 stretto.layer @embed(%tokens: tensor<?x?xi32> dims [batch, seq],
     params(%table: tensor<256x256xf32> dims [vocab, embed] init normal(2.000000e-02),
-    %positions: tensor<256x256xf32> dims [position, embed] init normal(2.000000e-02))) -> tensor<?x?x256xf32> {
+           %positions: tensor<256x256xf32> dims [position, embed] init normal(2.000000e-02))) -> tensor<?x?x256xf32> {
   %0 = stretto.embedding %table, %tokens : tensor<256x256xf32>, tensor<?x?xi32> -> tensor<?x?x256xf32>
   %1 = stretto.iota %tokens {dim = 1 : i64} : tensor<?x?xi32> -> tensor<?x?xi32>
   %2 = stretto.embedding %positions, %1 : tensor<256x256xf32>, tensor<?x?xi32> -> tensor<?x?x256xf32>
@@ -12,21 +12,21 @@ stretto.layer @embed(%tokens: tensor<?x?xi32> dims [batch, seq],
 
 stretto.layer @decoder(%x: tensor<?x?x256xf32> dims [batch, seq, embed],
     params(%attn_norm.scale: tensor<256xf32> dims [embed] init ones no_decay,
-    %attn_norm.shift: tensor<256xf32> dims [embed] init zeros no_decay,
-    %attn.wq: tensor<256x8x32xf32> dims [embed, heads, head_dim] init normal(2.000000e-02),
-    %attn.bq: tensor<8x32xf32> dims [heads, head_dim] init zeros no_decay,
-    %attn.wk: tensor<256x8x32xf32> dims [embed, heads, head_dim] init normal(2.000000e-02),
-    %attn.bk: tensor<8x32xf32> dims [heads, head_dim] init zeros no_decay,
-    %attn.wv: tensor<256x8x32xf32> dims [embed, heads, head_dim] init normal(2.000000e-02),
-    %attn.bv: tensor<8x32xf32> dims [heads, head_dim] init zeros no_decay,
-    %attn.wo: tensor<8x32x256xf32> dims [heads, head_dim, embed] init normal(0.0070710678118654745),
-    %attn.bo: tensor<256xf32> dims [embed] init zeros no_decay,
-    %mlp_norm.scale: tensor<256xf32> dims [embed] init ones no_decay,
-    %mlp_norm.shift: tensor<256xf32> dims [embed] init zeros no_decay,
-    %mlp.w1: tensor<256x1024xf32> dims [embed, ffn] init normal(2.000000e-02),
-    %mlp.b1: tensor<1024xf32> dims [ffn] init zeros no_decay,
-    %mlp.w2: tensor<1024x256xf32> dims [ffn, embed] init normal(0.0070710678118654745),
-    %mlp.b2: tensor<256xf32> dims [embed] init zeros no_decay)) -> tensor<?x?x256xf32> {
+           %attn_norm.shift: tensor<256xf32> dims [embed] init zeros no_decay,
+           %attn.wq: tensor<256x8x32xf32> dims [embed, heads, head_dim] init normal(2.000000e-02),
+           %attn.bq: tensor<8x32xf32> dims [heads, head_dim] init zeros no_decay,
+           %attn.wk: tensor<256x8x32xf32> dims [embed, heads, head_dim] init normal(2.000000e-02),
+           %attn.bk: tensor<8x32xf32> dims [heads, head_dim] init zeros no_decay,
+           %attn.wv: tensor<256x8x32xf32> dims [embed, heads, head_dim] init normal(2.000000e-02),
+           %attn.bv: tensor<8x32xf32> dims [heads, head_dim] init zeros no_decay,
+           %attn.wo: tensor<8x32x256xf32> dims [heads, head_dim, embed] init normal(0.0070710678118654745),
+           %attn.bo: tensor<256xf32> dims [embed] init zeros no_decay,
+           %mlp_norm.scale: tensor<256xf32> dims [embed] init ones no_decay,
+           %mlp_norm.shift: tensor<256xf32> dims [embed] init zeros no_decay,
+           %mlp.w1: tensor<256x1024xf32> dims [embed, ffn] init normal(2.000000e-02),
+           %mlp.b1: tensor<1024xf32> dims [ffn] init zeros no_decay,
+           %mlp.w2: tensor<1024x256xf32> dims [ffn, embed] init normal(0.0070710678118654745),
+           %mlp.b2: tensor<256xf32> dims [embed] init zeros no_decay)) -> tensor<?x?x256xf32> {
   %0 = stretto.layer_norm %x, %attn_norm.scale, %attn_norm.shift {eps = 1.000000e-05 : f64} : tensor<?x?x256xf32>, tensor<256xf32>, tensor<256xf32> -> tensor<?x?x256xf32>
   %1 = stretto.einsum "b s e, e h d -> b s h d" %0, %attn.wq : tensor<?x?x256xf32>, tensor<256x8x32xf32> -> tensor<?x?x8x32xf32>
   %2 = stretto.add %1, %attn.bq : tensor<?x?x8x32xf32>, tensor<8x32xf32> -> tensor<?x?x8x32xf32>
@@ -52,8 +52,8 @@ stretto.layer @head(%x: tensor<?x?x256xf32> dims [batch, seq, embed],
     %labels: tensor<?x?xi32> dims [batch, seq],
     %mask: tensor<?x?xf32> dims [batch, seq],
     params(%norm.scale: tensor<256xf32> dims [embed] init ones no_decay,
-    %norm.shift: tensor<256xf32> dims [embed] init zeros no_decay,
-    %table: tensor<256x256xf32> dims [vocab, embed])) -> (tensor<f32>, tensor<f32>, tensor<?x?x256xf32>) {
+           %norm.shift: tensor<256xf32> dims [embed] init zeros no_decay,
+           %table: tensor<256x256xf32> dims [vocab, embed])) -> (tensor<f32>, tensor<f32>, tensor<?x?x256xf32>) {
   %0 = stretto.layer_norm %x, %norm.scale, %norm.shift {eps = 1.000000e-05 : f64} : tensor<?x?x256xf32>, tensor<256xf32>, tensor<256xf32> -> tensor<?x?x256xf32>
   %1 = stretto.einsum "b s e, v e -> b s v" %0, %table : tensor<?x?x256xf32>, tensor<256x256xf32> -> tensor<?x?x256xf32>
   %loss, %lse = stretto.cross_entropy %1, %labels : tensor<?x?x256xf32>, tensor<?x?xi32> -> tensor<?x?xf32>, tensor<?x?xf32>

@@ -1,7 +1,6 @@
 // stretto model llama --layers 4 --embed 256 --heads 8 --kv-heads 4 --vocab 256
 
-stretto.layer @embed(%tokens: tensor<?x?xi32> dims [batch, seq],
-    params(%table: tensor<256x256xf32> dims [vocab, embed] init normal(2.000000e-02))) -> tensor<?x?x256xf32> {
+stretto.layer @embed(%tokens: tensor<?x?xi32> dims [batch, seq], params(%table: tensor<256x256xf32> dims [vocab, embed] init normal(2.000000e-02))) -> tensor<?x?x256xf32> {
   %0 = stretto.embedding %table, %tokens : tensor<256x256xf32>, tensor<?x?xi32> -> tensor<?x?x256xf32>
   stretto.yield %0 : tensor<?x?x256xf32>
 }
@@ -9,14 +8,14 @@ stretto.layer @embed(%tokens: tensor<?x?xi32> dims [batch, seq],
 stretto.layer @decoder(%x: tensor<?x?x256xf32> dims [batch, seq, embed],
     %tokens: tensor<?x?xi32> dims [batch, seq],
     params(%attn_norm.scale: tensor<256xf32> dims [embed] init ones no_decay,
-    %attn.wq: tensor<256x8x32xf32> dims [embed, heads, head_dim] init normal(2.000000e-02),
-    %attn.wk: tensor<256x4x32xf32> dims [embed, kv_heads, head_dim] init normal(2.000000e-02),
-    %attn.wv: tensor<256x4x32xf32> dims [embed, kv_heads, head_dim] init normal(2.000000e-02),
-    %attn.wo: tensor<8x32x256xf32> dims [heads, head_dim, embed] init normal(0.0070710678118654745),
-    %mlp_norm.scale: tensor<256xf32> dims [embed] init ones no_decay,
-    %mlp.wgate: tensor<256x704xf32> dims [embed, ffn] init normal(2.000000e-02),
-    %mlp.wup: tensor<256x704xf32> dims [embed, ffn] init normal(2.000000e-02),
-    %mlp.wdown: tensor<704x256xf32> dims [ffn, embed] init normal(0.0070710678118654745))) -> tensor<?x?x256xf32> {
+           %attn.wq: tensor<256x8x32xf32> dims [embed, heads, head_dim] init normal(2.000000e-02),
+           %attn.wk: tensor<256x4x32xf32> dims [embed, kv_heads, head_dim] init normal(2.000000e-02),
+           %attn.wv: tensor<256x4x32xf32> dims [embed, kv_heads, head_dim] init normal(2.000000e-02),
+           %attn.wo: tensor<8x32x256xf32> dims [heads, head_dim, embed] init normal(0.0070710678118654745),
+           %mlp_norm.scale: tensor<256xf32> dims [embed] init ones no_decay,
+           %mlp.wgate: tensor<256x704xf32> dims [embed, ffn] init normal(2.000000e-02),
+           %mlp.wup: tensor<256x704xf32> dims [embed, ffn] init normal(2.000000e-02),
+           %mlp.wdown: tensor<704x256xf32> dims [ffn, embed] init normal(0.0070710678118654745))) -> tensor<?x?x256xf32> {
   %0 = stretto.iota %tokens {dim = 1 : i64} : tensor<?x?xi32> -> tensor<?x?xi32>
   %1 = stretto.rms_norm %x, %attn_norm.scale {eps = 1.000000e-05 : f64} : tensor<?x?x256xf32>, tensor<256xf32> -> tensor<?x?x256xf32>
   %2 = stretto.einsum "b s e, e h d -> b s h d" %1, %attn.wq : tensor<?x?x256xf32>, tensor<256x8x32xf32> -> tensor<?x?x8x32xf32>
@@ -41,7 +40,7 @@ stretto.layer @head(%x: tensor<?x?x256xf32> dims [batch, seq, embed],
     %labels: tensor<?x?xi32> dims [batch, seq],
     %mask: tensor<?x?xf32> dims [batch, seq],
     params(%norm.scale: tensor<256xf32> dims [embed] init ones no_decay,
-    %table: tensor<256x256xf32> dims [vocab, embed] init normal(2.000000e-02))) -> (tensor<f32>, tensor<f32>, tensor<?x?x256xf32>) {
+           %table: tensor<256x256xf32> dims [vocab, embed] init normal(2.000000e-02))) -> (tensor<f32>, tensor<f32>, tensor<?x?x256xf32>) {
   %0 = stretto.rms_norm %x, %norm.scale {eps = 1.000000e-05 : f64} : tensor<?x?x256xf32>, tensor<256xf32> -> tensor<?x?x256xf32>
   %1 = stretto.einsum "b s e, v e -> b s v" %0, %table : tensor<?x?x256xf32>, tensor<256x256xf32> -> tensor<?x?x256xf32>
   %loss, %lse = stretto.cross_entropy %1, %labels : tensor<?x?x256xf32>, tensor<?x?xi32> -> tensor<?x?xf32>, tensor<?x?xf32>

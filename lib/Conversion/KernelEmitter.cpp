@@ -13,6 +13,11 @@ namespace {
 /// An inner loop longer than this sums in blocks: rounding errors of long sums
 /// stay small.
 constexpr int64_t sumBlock = 4096;
+/// Rows whose sum is taken on the stack before it is added to memory.
+constexpr int64_t rowBlock = 64;
+/// Side of a tile: as many lines as a cache set holds, for strides of powers of
+/// two.
+constexpr int64_t tileExtent = 8;
 
 class KernelEmitter : NodeEmitter {
 public:
@@ -29,7 +34,7 @@ public:
         emitNest(nest);
     for (const Nest &nest : plan.nests)
       evaluateOuter(nest, [](const Node *node) { return node->axes == 0; });
-    loops(rowDims(), [&] {
+    emitRows(rowDims(), [&] {
       ScopeMark mark(outer);
       for (const Nest &nest : plan.nests)
         if (!nest.prologue)
@@ -45,6 +50,92 @@ private:
       if (plan.space.rows >> dim & 1)
         dims.push_back(dim);
     return dims;
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Sums over rows: taken in blocks of rows on the stack, then added to memory
+  //===--------------------------------------------------------------------===//
+
+  struct Part {
+    const Root *root;
+    AllocaInst *array;
+    DimMask axes() const { return root->address.axes(); }
+  };
+
+  void emitRows(ArrayRef<unsigned> dims, function_ref<void()> body) {
+    if (dims.empty() || g.extents[dims.back()] < rowBlock / 2)
+      return loops(dims, body);
+    allocateParts();
+    loops(dims.drop_back(), [&] {
+      unsigned dim = dims.back();
+      int64_t extent = g.extents[dim];
+      if (parts.empty() || extent <= rowBlock)
+        return emitBlock(dim, b.getInt64(0), b.getInt64(extent), body);
+      countedLoop(b.getInt64(0), b.getInt64(divideCeil(extent, rowBlock)),
+                  [&](Value *block) {
+                    Value *from = b.CreateNSWMul(block, b.getInt64(rowBlock));
+                    Value *end = b.CreateNSWAdd(from, b.getInt64(rowBlock));
+                    emitBlock(dim, from,
+                              b.CreateBinaryIntrinsic(Intrinsic::smin,
+                                                      b.getInt64(extent), end),
+                              body);
+                  });
+    });
+  }
+
+  void allocateParts() {
+    int64_t bytes = 0;
+    for (const Root &root : g.roots) {
+      DimMask axes = root.address.axes();
+      if (root.kind != RootKind::Accumulate || (axes & plan.space.rows))
+        continue;
+      Element type = g.buffers[root.buffer].type;
+      bytes += g.extentOf(axes) * bytesOf(type);
+      if (bytes <= maxTempBytes)
+        parts.push_back({&root, allocateArray(type, axes)});
+    }
+  }
+
+  void emitBlock(unsigned dim, Value *from, Value *to,
+                 function_ref<void()> body) {
+    for (const Part &part : parts)
+      overPart(part, [&](Value *address, Element type) {
+        b.CreateStore(identity(part.root->reduce, type), address);
+      });
+    countedLoop(from, to, [&](Value *iv) {
+      indices[dim] = iv;
+      body();
+    });
+    for (const Part &part : parts)
+      overPart(part, [&](Value *address, Element type) {
+        Value *at = offset(part.root->address);
+        Value *sum = b.CreateLoad(typeOf(type), address);
+        storeTo(part.root->buffer, at,
+                combine(part.root->reduce, type, false,
+                        loadFrom(part.root->buffer, at), sum));
+      });
+  }
+
+  void overPart(const Part &part, function_ref<void(Value *, Element)> body) {
+    SmallVector<unsigned> dims;
+    for (unsigned dim = 0; dim < g.extents.size(); ++dim)
+      if (part.axes() >> dim & 1)
+        dims.push_back(dim);
+    Element type = g.buffers[part.root->buffer].type;
+    loops(dims,
+          [&] { body(arrayElement(part.array, type, part.axes()), type); });
+  }
+
+  bool addToPart(const Root &root, Value *value) {
+    for (const Part &part : parts)
+      if (part.root == &root) {
+        Element type = g.buffers[root.buffer].type;
+        Value *address = arrayElement(part.array, type, part.axes());
+        Value *old = b.CreateLoad(typeOf(type), address);
+        b.CreateStore(combine(root.reduce, type, false, old, value), address);
+        return true;
+      }
+    return false;
   }
 
   /// Values that nests leave behind: temporaries, and arrays of reductions that
@@ -89,6 +180,49 @@ private:
     countedLoop(b.getInt64(0), b.getInt64(g.extents[dims[0]]), [&](Value *iv) {
       indices[dims[0]] = iv;
       loops(dims.drop_front(), body);
+    });
+  }
+
+  /// Dimensions to walk in square tiles, so that lines of a transposed operand
+  /// are used whole while they are in cache.
+  DimMask tileOf(const Nest &nest) {
+    DimMask crossed = g.crossedDim();
+    DimMask last = DimMask(1) << (g.extents.size() - 1);
+    bool fits = crossed && nest.reduces.empty() && (nest.axes & crossed) &&
+                (nest.axes & last);
+    return fits ? crossed | last : 0;
+  }
+
+  void loops(ArrayRef<unsigned> dims, DimMask tiled,
+             function_ref<void()> body) {
+    SmallVector<unsigned> plain, tile;
+    for (unsigned dim : dims)
+      (tiled >> dim & 1 ? tile : plain).push_back(dim);
+    SmallVector<Value *> starts;
+    loops(plain, [&] { tileLoops(tile, tile, starts, body); });
+  }
+
+  /// Loops over `tiles`, in them over the elements of a tile.
+  void tileLoops(ArrayRef<unsigned> tiles, ArrayRef<unsigned> elements,
+                 SmallVectorImpl<Value *> &starts, function_ref<void()> body) {
+    Value *size = b.getInt64(tileExtent);
+    if (!tiles.empty()) {
+      int64_t count = llvm::divideCeil(g.extents[tiles[0]], tileExtent);
+      return countedLoop(b.getInt64(0), b.getInt64(count), [&](Value *iv) {
+        starts.push_back(b.CreateNSWMul(iv, size));
+        tileLoops(tiles.drop_front(), elements, starts, body);
+        starts.pop_back();
+      });
+    }
+    if (elements.empty())
+      return body();
+    Value *from = starts[starts.size() - elements.size()];
+    Value *to = b.CreateBinaryIntrinsic(Intrinsic::smin,
+                                        b.getInt64(g.extents[elements[0]]),
+                                        b.CreateNSWAdd(from, size));
+    countedLoop(from, to, [&](Value *iv) {
+      indices[elements[0]] = iv;
+      tileLoops({}, elements.drop_front(), starts, body);
     });
   }
 
@@ -154,7 +288,7 @@ private:
     }
     inNest = true;
     defining = nest.temps;
-    loops(nest.keptDims(), [&] {
+    loops(nest.keptDims(), tileOf(nest), [&] {
       inner.clear();
       for (Accumulator &sum : sums)
         b.CreateStore(identity(sum.node->reduce, sum.node->type), sum.total);
@@ -237,6 +371,8 @@ private:
 
   void emitRoot(const Root &root, Value *value, Value *row) {
     Element type = g.buffers[root.buffer].type;
+    if (root.kind == RootKind::Accumulate && addToPart(root, value))
+      return;
     Value *at = offset(root.address);
     if (root.kind == RootKind::Store)
       return storeTo(root.buffer, at, value);
@@ -252,6 +388,8 @@ private:
     Value *sum = combine(ReduceKind::Sum, type, false, old, value);
     storeTo(root.buffer, at, b.CreateSelect(valid, sum, old));
   }
+
+  SmallVector<Part> parts;
 };
 
 } // namespace

@@ -61,8 +61,23 @@ void NodeEmitter::countedLoop(Value *from, Value *to,
   Value *next = b.CreateNUWAdd(iv, b.getInt64(1));
   cast<Instruction>(next)->setHasNoSignedWrap();
   iv->addIncoming(next, b.GetInsertBlock());
-  b.CreateCondBr(b.CreateICmpSLT(next, to), loop, after);
+  auto *branch = b.CreateCondBr(b.CreateICmpSLT(next, to), loop, after);
+  auto *trips = dyn_cast<ConstantInt>(to);
+  if (b.GetInsertBlock() == loop && trips && trips->getSExtValue() <= 64)
+    keepLoop(branch);
   b.SetInsertPoint(after);
+}
+
+/// A short innermost loop stays a loop until the vectoriser has seen it: code
+/// that is unrolled before is vectorised worse. Long ones are not unrolled
+/// early.
+void NodeEmitter::keepLoop(Instruction *latch) {
+  LLVMContext &context = module.getContext();
+  auto *name = MDString::get(context, "llvm.loop.unroll.disable");
+  MDNode *loop =
+      MDNode::getDistinct(context, {nullptr, MDNode::get(context, {name})});
+  loop->replaceOperandWith(0, loop);
+  latch->setMetadata(LLVMContext::MD_loop, loop);
 }
 
 //===----------------------------------------------------------------------===//
@@ -206,20 +221,28 @@ AllocaInst *NodeEmitter::allocateScalar(Element type) {
   return IRBuilder<>(entryEnd).CreateAlloca(typeOf(type));
 }
 
-void NodeEmitter::allocateArray(Node *node) {
-  auto *slot = IRBuilder<>(entryEnd).CreateAlloca(
-      memoryType(node->type), b.getInt64(g.extentOf(plan.innerAxes(node))));
+AllocaInst *NodeEmitter::allocateArray(Element type, DimMask axes) {
+  auto *slot = IRBuilder<>(entryEnd).CreateAlloca(memoryType(type),
+                                                  b.getInt64(g.extentOf(axes)));
   slot->setAlignment(Align(64));
-  arrays[node] = slot;
+  return slot;
 }
 
-/// Temporaries are packed over the inner dimensions that they have.
-Value *NodeEmitter::arrayElement(Node *node) {
+void NodeEmitter::allocateArray(Node *node) {
+  arrays[node] = allocateArray(node->type, plan.innerAxes(node));
+}
+
+Value *NodeEmitter::arrayElement(AllocaInst *array, Element type,
+                                 DimMask axes) {
   Value *at = b.getInt64(0);
   for (auto [dim, extent] : enumerate(g.extents))
-    if (plan.innerAxes(node) >> dim & 1)
+    if (axes >> dim & 1)
       at = b.CreateNSWAdd(b.CreateNSWMul(at, b.getInt64(extent)), indices[dim]);
-  return b.CreateInBoundsGEP(memoryType(node->type), arrays[node], at);
+  return b.CreateInBoundsGEP(memoryType(type), array, at);
+}
+
+Value *NodeEmitter::arrayElement(Node *node) {
+  return arrayElement(arrays[node], node->type, plan.innerAxes(node));
 }
 
 void NodeEmitter::storeToArray(Node *node, Value *value) {

@@ -58,6 +58,10 @@ protected:
 
   llvm::AllocaInst *allocateScalar(Element type);
   void allocateArray(Node *node);
+  /// An array on the stack over the dimensions `axes`, and its element here.
+  llvm::AllocaInst *allocateArray(Element type, DimMask axes);
+  llvm::Value *arrayElement(llvm::AllocaInst *array, Element type,
+                            DimMask axes);
   void storeToArray(Node *node, llvm::Value *value);
 
   llvm::IRBuilder<> b;
@@ -79,6 +83,7 @@ private:
   llvm::Value *frequency(Node *node, llvm::Value *index);
   llvm::Value *loadScalar(unsigned position);
   llvm::Value *arrayElement(Node *node);
+  void keepLoop(llvm::Instruction *latch);
   void setFlags(bool exact);
   llvm::Type *memoryType(Element type);
 

@@ -127,6 +127,7 @@ std::optional<int> driver::parseCommandLine(llvm::StringRef command,
   reader.text(OPT_dump_dir, line.compile.dumpDir);
   reader.text(OPT_tensor, line.tensor);
   reader.integer(OPT_ranks, line.compile.ranks, 1);
+  reader.integer(OPT_rank, line.rank, 0);
   reader.phase(OPT_stop_after, line.stopAfter);
   reader.number(OPT_tolerance, line.tolerance);
   reader.yesNo(OPT_executable, line.executable);

@@ -17,6 +17,7 @@ struct CommandLine {
   std::optional<Phase> stopAfter;
   std::string tensor;
   int64_t steps = 2;
+  int64_t rank = 0;
   double tolerance = 1e-10;
   bool executable = true;
   std::string plantBug; // KIND or KIND:N

@@ -178,12 +178,28 @@ int Compilation::runPhase(Phase phase) {
   return runPasses(phase);
 }
 
+/// Fewer samples than data replicas: some ranks repeat the work of others.
+static void warnIfReplicated(const Plan &plan, int64_t samples,
+                             Diagnostics &diagnostics) {
+  Plan::Placement batch = plan.resolve("", "batch");
+  int64_t replicas = plan.numParts(batch.axes);
+  if (samples < replicas)
+    diagnostics.warning(
+        batch.location,
+        "a micro-batch of " + Twine(samples) + " samples does not fill " +
+            Twine(replicas) +
+            " data replicas (batch: " + llvm::join(batch.axes, " x ") +
+            "); ranks repeat work or idle; use fewer micro-batches or a larger "
+            "global batch");
+}
+
 int Compilation::apply() {
   Diagnostics diagnostics;
   FailureOr<int64_t> microbatches =
       plan.resolveMicrobatches(recipe.globalBatch, diagnostics);
   if (failed(microbatches) || failed(applyPlan(*moduleRef, plan, diagnostics)))
     return reject(diagnostics);
+  warnIfReplicated(plan, recipe.globalBatch / *microbatches, diagnostics);
   diagnostics.print(err); // warnings
   if (failed(applyRecipe(*moduleRef, recipe, *microbatches)))
     return exitInputRejected;

@@ -19,6 +19,7 @@ defm stop_after : Value<"stop-after", "PHASE", "compile: stop after this phase a
 defm dump_dir : Value<"dump-dir", "DIR", "Write the IR after each phase to DIR">;
 defm tensor : Value<"tensor", "PATH", "explain: one parameter, input or value">;
 defm steps : Value<"steps", "N", "check: optimizer steps to compare (2)">;
+defm rank : Value<"rank", "R", "verify: the rank whose sent bytes are predicted (0)">;
 defm tolerance : Value<"tolerance", "X", "check: relative tolerance of gradients (1e-10)">;
 defm executable : Value<"executable", "WHEN", "check: also compile and run on this machine: yes or no (yes)">;
 def time : Switch<"time", "compile: print the seconds of each phase to stderr">;

@@ -1,13 +1,16 @@
 //===- ProgramCommands.cpp - stretto verify, stretto disasm ---------------===//
 //
 // Both read a Program: the one in an executable, or a Program file alone.
+// verify also says what running it will take: memory by category, bytes sent.
 //
 //===----------------------------------------------------------------------===//
 
 #include "CommandLine.h"
 #include "mlir/IR/Diagnostics.h"
 #include "stretto/Driver/Register.h"
+#include "stretto/Program/Memory.h"
 #include "stretto/Program/Serialize.h"
+#include "stretto/Program/Traffic.h"
 #include "stretto/Program/Verify.h"
 #include "stretto/Runtime/Artifact.h"
 
@@ -53,21 +56,75 @@ static int open(const std::string &path, ProgramBytes &program,
   return exitOk;
 }
 
+/// What one rank sends in a step, in the order of the functions.
+static std::vector<TrafficRow> trafficOf(const runtime::Program &program,
+                                         int64_t rank) {
+  std::vector<TrafficRow> rows;
+  for (const program::Function *function : *program.table().functions())
+    llvm::append_range(rows, predictTraffic(program, *function, rank));
+  return rows;
+}
+
+static llvm::json::Array trafficJson(const std::vector<TrafficRow> &rows) {
+  llvm::json::Array list;
+  for (const TrafficRow &row : rows)
+    list.push_back(
+        llvm::json::Object{{"rank", row.rank},
+                           {"function", row.function},
+                           {"kind", program::EnumNameCollectiveKind(row.kind)},
+                           {"group", row.group},
+                           {"calls", int64_t(row.calls)},
+                           {"bytes", int64_t(row.bytes)}});
+  return list;
+}
+
+static void printPrediction(const runtime::Program &program, int64_t rank,
+                            llvm::raw_ostream &out) {
+  out << "verified\n\nmemory of a rank\n";
+  printMemory(out, memoryOf(program));
+  out << "\nsent by rank " << rank << " in a step\n";
+  for (const TrafficRow &row : trafficOf(program, rank))
+    out << row.function << ": " << program::EnumNameCollectiveKind(row.kind)
+        << " over " << row.group << ", " << row.calls << " calls, " << row.bytes
+        << " B\n";
+}
+
 int stretto::runVerifyCommand(CommandArguments arguments,
                               llvm::raw_ostream &out, llvm::raw_ostream &err) {
   CommandLine line;
-  if (auto code = parseCommandLine("verify", "FILE", arguments,
-                                   /*passUnknown=*/false, line, out, err))
+  if (auto code =
+          parseCommandLine("verify", "FILE [--rank R] [--json]", arguments,
+                           /*passUnknown=*/false, line, out, err))
     return *code;
-  ProgramBytes program;
-  if (int code = open(line.compile.model, program, err))
+  ProgramBytes bytes;
+  if (int code = open(line.compile.model, bytes, err))
     return code;
+  auto program = runtime::Program::load(
+      runtime::Bytes(bytes.bytes.data(), bytes.bytes.size()));
+  if (!program) {
+    err << "error: " << program.message() << "\n";
+    return exitInputRejected;
+  }
   Diagnostics diagnostics;
-  if (llvm::failed(verifyProgram(program.bytes, diagnostics))) {
+  if (llvm::failed(verifyProgram(**program, diagnostics))) {
     diagnostics.print(err);
     return exitInputRejected;
   }
-  out << "verified\n";
+  int64_t ranks = (*program)->mesh().numRanks();
+  if (line.rank >= ranks) {
+    err << "error: no rank " << line.rank << ": the plan has ranks 0 to "
+        << ranks - 1 << "\n";
+    return exitUsage;
+  }
+  if (line.json)
+    out << llvm::json::Value(llvm::json::Object{
+               {"verified", true},
+               {"ranks", ranks},
+               {"memory", toJson(memoryOf(**program))},
+               {"traffic", trafficJson(trafficOf(**program, line.rank))}})
+        << "\n";
+  else
+    printPrediction(**program, line.rank, out);
   return exitOk;
 }
 

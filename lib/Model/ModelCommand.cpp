@@ -132,19 +132,6 @@ static ModuleOrFailure build(llvm::StringRef name, mlir::MLIRContext &context,
   return buildLlama(&context, options, diags);
 }
 
-/// One argument of a signature a line: a layer has many parameters.
-static void printWrapped(llvm::StringRef text, llvm::raw_ostream &os) {
-  auto [signature, body] = text.split('\n');
-  while (true) {
-    size_t next = std::min(signature.find(", %"), signature.find(", params("));
-    if (next == llvm::StringRef::npos)
-      break;
-    os << signature.take_front(next) << ",\n    ";
-    signature = signature.drop_front(next + 2);
-  }
-  os << signature << "\n" << body << "\n";
-}
-
 /// The operations of the module without the `module` around them, and the
 /// command that makes them again.
 static void print(mlir::ModuleOp module, llvm::ArrayRef<const char *> command,
@@ -154,11 +141,9 @@ static void print(mlir::ModuleOp module, llvm::ArrayRef<const char *> command,
     os << " " << word;
   os << "\n";
   for (mlir::Operation &op : *module.getBody()) {
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    op.print(stream, mlir::OpPrintingFlags().useLocalScope());
     os << "\n";
-    printWrapped(text, os);
+    op.print(os, mlir::OpPrintingFlags().useLocalScope());
+    os << "\n";
   }
 }
 

@@ -10,9 +10,9 @@
 // CHECK-SAME: microbatches = 2 : i64
 // FOUR: error: global batch 6 does not split into 4 micro-batches; choose a divisor
 module attributes {stretto.recipe = {global_batch = 6 : i64, microbatches = 2 : i64, sequence = 5 : i64}} {
-  // CHECK-LABEL: stretto.layer @table(%arg0: tensor<3x5xi32>
+  // CHECK-LABEL: stretto.layer @table(%ids: tensor<3x5xi32>
   // CHECK-SAME: -> tensor<3x5x8xf32>
-  // THREE-LABEL: stretto.layer @table(%arg0: tensor<2x5xi32>
+  // THREE-LABEL: stretto.layer @table(%ids: tensor<2x5xi32>
   stretto.layer @table(%ids: tensor<?x?xi32> dims [batch, seq], params(%t: tensor<7x8xf32> dims [vocab, embed] init zeros)) -> tensor<?x?x8xf32> {
     // CHECK: stretto.embedding {{.*}} -> tensor<3x5x8xf32>
     %x = stretto.embedding %t, %ids : tensor<7x8xf32>, tensor<?x?xi32> -> tensor<?x?x8xf32>

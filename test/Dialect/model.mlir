@@ -1,7 +1,7 @@
 // RUN: stretto-opt %s | stretto-opt | FileCheck %s
 // The words of a model round-trip: layers, parameters, calls, ties, losses.
 
-// CHECK-LABEL: stretto.layer @embed(%{{.*}}: tensor<?x?xi32> dims [batch, seq], params(%table: tensor<97x32xf32> dims [vocab, embed] init normal(2.000000e-02)))
+// CHECK-LABEL: stretto.layer @embed(%ids: tensor<?x?xi32> dims [batch, seq], params(%table: tensor<97x32xf32> dims [vocab, embed] init normal(2.000000e-02)))
 stretto.layer @embed(%ids: tensor<?x?xi32> dims [batch, seq],
                      params(%table: tensor<97x32xf32> dims [vocab, embed] init normal(0.02)))
     -> tensor<?x?x32xf32> {
@@ -33,6 +33,11 @@ stretto.layer @head(%x: tensor<?x?x32xf32> dims [batch, seq, embed], %labels: te
   stretto.yield %s, %c, %l : tensor<f32>, tensor<f32>, tensor<?x?x97xf32>
 }
 
+// A long signature has a line for each argument; names are kept.
+// CHECK-LABEL: stretto.layer @head(%x: tensor<?x?x32xf32> dims [batch, seq, embed],
+// CHECK-NEXT: {{^ *}}%labels: tensor<?x?xi32> dims [batch, seq],
+// CHECK-NEXT: {{^ *}}%mask: tensor<?x?xf32> dims [batch, seq],
+// CHECK-NEXT: {{^ *}}params(%table: tensor<97x32xf32> dims [vocab, embed])) -> (tensor<f32>,
 // CHECK-LABEL: stretto.model @gpt(%tokens: tensor<?x?xi32> dims [batch, seq]
 stretto.model @gpt(%tokens: tensor<?x?xi32> dims [batch, seq],
                    %labels: tensor<?x?xi32> dims [batch, seq],

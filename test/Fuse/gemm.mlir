@@ -4,7 +4,7 @@
 // CHECK-LABEL: stretto.segment @forms
 stretto.segment @forms(%x: tensor<2x5x12xf32>, %w: tensor<12x3x4xf32>, %dq: tensor<2x5x3x4xf32>, %k: tensor<2x6x3x4xf32>, %acc: tensor<12x3x4xf32>)
    -> (tensor<2x5x3x4xf32>, tensor<12x3x4xf32> {stretto.alias = 4 : i64}, tensor<2x3x5x6xf32>, tensor<2x5x12xf32>) attributes {direction = "forward"} {
-  // CHECK-NEXT: stretto.gemm %arg0, %arg1 {a_batch = array<i64>, a_strides = array<i64: 12, 1>, b_batch = array<i64>, b_strides = array<i64: 12, 1>, batch = array<i64>, c_batch = array<i64>, c_strides = array<i64: 12, 1>, k = 12 : i64, m = 10 : i64, n = 12 : i64}
+  // CHECK: stretto.gemm %arg0, %arg1 {a_batch = array<i64>, a_strides = array<i64: 12, 1>, b_batch = array<i64>, b_strides = array<i64: 12, 1>, batch = array<i64>, c_batch = array<i64>, c_strides = array<i64: 12, 1>, k = 12 : i64, m = 10 : i64, n = 12 : i64}
   %q = stretto.einsum "b s e, e h d -> b s h d" %x, %w : tensor<2x5x12xf32>, tensor<12x3x4xf32> -> tensor<2x5x3x4xf32>
   // Weight gradient: x transposed by strides, added in the accumulator's place.
   // CHECK-NEXT: stretto.gemm %arg0, %arg2 acc %arg4 : tensor<12x3x4xf32> {a_batch = array<i64>, a_strides = array<i64: 1, 12>, b_batch = array<i64>, b_strides = array<i64: 12, 1>, batch = array<i64>, c_batch = array<i64>, c_strides = array<i64: 12, 1>, k = 10 : i64, m = 12 : i64, n = 12 : i64}

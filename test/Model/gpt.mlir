@@ -3,17 +3,17 @@
 // RUN: stretto-opt %t.mlir | stretto-opt | FileCheck %s
 
 // CHECK-LABEL: stretto.layer @embed(
-// CHECK-SAME: %table: tensor<97x64xf32> dims [vocab, embed] init normal(2.000000e-02)
-// CHECK-SAME: %positions: tensor<32x64xf32> dims [position, embed] init normal(2.000000e-02)
+// CHECK: %table: tensor<97x64xf32> dims [vocab, embed] init normal(2.000000e-02)
+// CHECK: %positions: tensor<32x64xf32> dims [position, embed] init normal(2.000000e-02)
 // CHECK: stretto.iota {{.*}} {dim = 1 : i64}
 // CHECK: stretto.dropout {{.*}} {op_id = 1 : i64, p = 1.000000e-01 : f64}
 
 // CHECK-LABEL: stretto.layer @decoder(
-// CHECK-SAME: %attn_norm.scale: tensor<64xf32> dims [embed] init ones no_decay
-// CHECK-SAME: %attn.wq: tensor<64x4x16xf32> dims [embed, heads, head_dim] init normal(2.000000e-02)
-// CHECK-SAME: %attn.bq: tensor<4x16xf32> dims [heads, head_dim] init zeros no_decay
-// CHECK-SAME: %attn.wo: tensor<4x16x64xf32> dims [heads, head_dim, embed] init normal(1.000000e-02)
-// CHECK-SAME: %mlp.w1: tensor<64x256xf32> dims [embed, ffn]
+// CHECK: %attn_norm.scale: tensor<64xf32> dims [embed] init ones no_decay
+// CHECK: %attn.wq: tensor<64x4x16xf32> dims [embed, heads, head_dim] init normal(2.000000e-02)
+// CHECK: %attn.bq: tensor<4x16xf32> dims [heads, head_dim] init zeros no_decay
+// CHECK: %attn.wo: tensor<4x16x64xf32> dims [heads, head_dim, embed] init normal(1.000000e-02)
+// CHECK: %mlp.w1: tensor<64x256xf32> dims [embed, ffn]
 // CHECK: stretto.layer_norm
 // CHECK: stretto.attention {{.*}} {causal, op_id = 1 : i64, p = 1.000000e-01 : f64, scale = 2.500000e-01 : f64}
 // CHECK: stretto.gelu {{.*}} {tanh}
@@ -22,7 +22,9 @@
 // CHECK: stretto.cross_entropy {{.*}} {smoothing = 1.000000e-01 : f64}
 
 // CHECK-LABEL: stretto.model @gpt(
-// CHECK-SAME: %tokens: tensor<?x?xi32> dims [batch, seq], %labels: tensor<?x?xi32> dims [batch, seq], %mask: tensor<?x?xf32> dims [batch, seq])
+// CHECK-SAME: %tokens: tensor<?x?xi32> dims [batch, seq],
+// CHECK-NEXT: %labels: tensor<?x?xi32> dims [batch, seq],
+// CHECK-NEXT: %mask: tensor<?x?xf32> dims [batch, seq])
 // CHECK: scope "layers.0"
 // CHECK: scope "layers.1"
 // CHECK: stretto.call @head({{.*}}) scope "head" bind {table = "embed.table"}

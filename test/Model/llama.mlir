@@ -7,10 +7,12 @@
 // NONE-NOT: bind
 
 // CHECK-LABEL: stretto.layer @decoder(
-// CHECK-SAME: dims [batch, seq, embed], {{.*}}: tensor<?x?xi32> dims [batch, seq], params(
-// CHECK-SAME: %attn.wk: tensor<64x2x16xf32> dims [embed, kv_heads, head_dim]
-// CHECK-SAME: %attn.q_norm: tensor<16xf32> dims [head_dim] init ones no_decay
-// CHECK-SAME: %mlp.wgate: tensor<64x192xf32> dims [embed, ffn]
+// CHECK-SAME: %x: {{.*}} dims [batch, seq, embed],
+// CHECK-NEXT: %tokens: tensor<?x?xi32> dims [batch, seq],
+// CHECK-NEXT: params(
+// CHECK: %attn.wk: tensor<64x2x16xf32> dims [embed, kv_heads, head_dim]
+// CHECK: %attn.q_norm: tensor<16xf32> dims [head_dim] init ones no_decay
+// CHECK: %mlp.wgate: tensor<64x192xf32> dims [embed, ffn]
 // CHECK: stretto.iota {{.*}} {dim = 1 : i64} : tensor<?x?xi32> -> tensor<?x?xi32>
 // CHECK: stretto.rms_norm
 // CHECK: %[[Q:.*]] = stretto.rms_norm {{.*}}, %attn.q_norm
@@ -22,4 +24,4 @@
 // CHECK: stretto.mul %[[GATE]]
 
 // CHECK-LABEL: stretto.layer @head(
-// CHECK-SAME: %table: tensor<256x64xf32> dims [vocab, embed] init normal(2.000000e-02)
+// CHECK: %table: tensor<256x64xf32> dims [vocab, embed] init normal(2.000000e-02)

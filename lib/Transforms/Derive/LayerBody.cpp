@@ -46,8 +46,9 @@ ValueAttributes LayerBody::argumentAttributes(unsigned argument,
                                               StringRef role) const {
   ValueAttributes attributes(layer().getContext(), role);
   FunctionOpInterface function = layer();
-  return attributes.copy(function.getArgAttrDict(argument),
-                         {attr::dims, attr::constraint, attr::param});
+  return attributes.copy(
+      function.getArgAttrDict(argument),
+      {attr::name, attr::dims, attr::constraint, attr::param});
 }
 
 ValueAttributes LayerBody::argumentAttributes(unsigned argument) const {

@@ -23,9 +23,8 @@ ValueAttributes StepBuilder::parameterAttributes(StringAttr path,
   attributes.binding(Twine(kind) + ":" + path.getValue());
   // Moments and gradients lie as the parameter does.
   if (kind == "param")
-    attributes.copy(
-        layer.getArgAttrDict(parameter.argument),
-        {attr::dims, attr::constraint, attr::init, attr::noDecay});
+    attributes.copy(layer.getArgAttrDict(parameter.argument),
+                    {attr::dims, attr::constraint, attr::init, attr::noDecay});
   return attributes;
 }
 

@@ -50,6 +50,10 @@ static void simplify(SegmentOp segment) {
   IRRewriter rewriter(segment.getContext());
   DominanceInfo dominance(segment);
   eliminateCommonSubExpressions(rewriter, dominance, segment);
+  Block &block = segment.getBody().front();
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
 }
 
 namespace {

@@ -1,21 +1,16 @@
 //===- GraphBuilder.cpp - from tensor operations to a kernel graph --------===//
 
+#include "Dimensions.h"
+#include "Rope.h"
 #include "stretto/Dialect/Stretto/Transforms/Decompose.h"
 #include "stretto/Transforms/Fuse/KernelGraph.h"
-#include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
-#include <functional>
-#include <map>
 
 using namespace mlir;
 using namespace stretto;
 using namespace stretto::kernel;
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 static std::optional<Element> elementOf(Value value) {
   Type type = cast<RankedTensorType>(value.getType()).getElementType();
@@ -61,24 +56,18 @@ public:
       if (failed(addBuffer(input)))
         return failure();
     }
-    for (Operation *op : ops)
-      identify(op);
-    for (const Output &output : outputs)
-      if (output.value.getDefiningOp<ConstantOp>() ||
-          inputIndex.count(output.value))
-        (void)axesOf(output.value);
-    if (!ok || failed(orderDims()))
+    if (failed(dims.run(ops, inputs, outputs))) {
+      fail(dims.why());
       return failure();
+    }
+    g.extents.assign(dims.extents().begin(), dims.extents().end());
     for (Operation *op : ops)
       lower(op);
     for (const Output &output : outputs)
       addRoot(output);
     if (!ok)
       return failure();
-    for (auto [dim, half] : halves)
-      g.splitDim(dim, half);
-    for (auto &rope : ropes)
-      finishRope(rope);
+    lowerRopes(g, ropes);
     g.simplify();
     return std::move(g);
   }
@@ -102,158 +91,12 @@ private:
   }
 
   //===--------------------------------------------------------------------===//
-  // Dimensions: which of them are one loop
-  //===--------------------------------------------------------------------===//
-
-  ArrayRef<unsigned> axesOf(Value value) {
-    auto [it, fresh] = axes.try_emplace(value);
-    if (fresh) {
-      values.push_back(value);
-      for (int64_t extent : shapeOf(value)) {
-        it->second.push_back(rawExtents.size());
-        classes.insert(rawExtents.size());
-        rawExtents.push_back(extent);
-      }
-    }
-    return it->second;
-  }
-
-  void unify(ArrayRef<unsigned> lhs, ArrayRef<unsigned> rhs) {
-    for (auto [l, r] : llvm::zip(lhs, rhs))
-      if (rawExtents[l] == rawExtents[r])
-        classes.unionSets(l, r);
-      else
-        fail("extents differ");
-  }
-
-  /// Copies, because asking for one value's axes may move another's.
-  SmallVector<unsigned> copyAxes(Value value) {
-    return SmallVector<unsigned>(axesOf(value));
-  }
-
-  void alignTrailing(Value operand, Value result) {
-    SmallVector<unsigned> from = copyAxes(operand), to = copyAxes(result);
-    unify(from, ArrayRef(to).take_back(from.size()));
-  }
-
-  void identify(Operation *op) {
-    TypeSwitch<Operation *>(op)
-        .Case([&](ConstantOp) {}) // its users say along what it is constant
-        .Case([&](IotaOp o) { (void)axesOf(o.getResult()); })
-        .Case<ShardSliceOp, PadOp>([&](auto o) {
-          if (!inputIndex.count(o.getX()))
-            fail("a slice or pad reads a value of its own kernel");
-          (void)axesOf(o.getResult());
-        })
-        .Case([&](ReduceOp o) {
-          SmallVector<unsigned> from = copyAxes(o.getX()), kept;
-          for (auto [dim, axis] : llvm::enumerate(from))
-            if (!llvm::is_contained(o.getDims(), int64_t(dim)))
-              kept.push_back(axis);
-          unify(kept, copyAxes(o.getResult()));
-        })
-        .Case([&](BroadcastOp o) {
-          SmallVector<unsigned> to = copyAxes(o.getResult()), used;
-          for (int64_t dim : o.getDims())
-            used.push_back(to[dim]);
-          unify(copyAxes(o.getX()), used);
-        })
-        .Case([&](TransposeOp o) {
-          SmallVector<unsigned> from = copyAxes(o.getX()), permuted;
-          for (int64_t dim : o.getPermutation())
-            permuted.push_back(from[dim]);
-          unify(permuted, copyAxes(o.getResult()));
-        })
-        .Case([&](EmbeddingOp o) {
-          if (!inputIndex.count(o.getTable()))
-            fail("an embedding reads a table of its own kernel");
-          SmallVector<unsigned> to = copyAxes(o.getResult());
-          unify(copyAxes(o.getIds()), to);
-        })
-        .Case([&](EmbeddingGradOp o) {
-          unify(copyAxes(o.getIds()), copyAxes(o.getDy()));
-        })
-        .Case([&](RopeOp o) {
-          alignTrailing(o.getX(), o.getResult());
-          unify(copyAxes(o.getPositions()), copyAxes(o.getX()));
-        })
-        .Default([&](Operation *o) {
-          if (isScatterSum(o))
-            return;
-          for (Value operand : o->getOperands())
-            alignTrailing(operand, o->getResult(0));
-        });
-  }
-
-  /// acc + embedding_grad(...): a scatter that starts from acc.
-  static EmbeddingGradOp scatterOf(Value value) {
-    return value.getDefiningOp<EmbeddingGradOp>();
-  }
-  bool isInGroup(Operation *op) { return llvm::is_contained(ops, op); }
-  bool isScatterSum(Operation *op) {
-    return isa<AddOp>(op) && llvm::any_of(op->getOperands(), [&](Value v) {
-             return scatterOf(v) && isInGroup(scatterOf(v));
-           });
-  }
-
-  LogicalResult orderDims() {
-    llvm::SmallDenseSet<Value> leaving;
-    for (const Output &output : outputs)
-      leaving.insert(output.value);
-    auto weight = [&](Value v) {
-      return shapeOf(v).size() * 2 + leaving.count(v);
-    };
-    SmallVector<std::pair<int64_t, unsigned>> ranked;
-    for (auto [i, value] : llvm::enumerate(values))
-      ranked.push_back({-int64_t(weight(value)), i});
-    llvm::sort(ranked);
-    SmallVector<unsigned> order;
-    for (auto [rank, i] : ranked)
-      insertAxes(axes[values[i]], order);
-    for (auto [dim, axis] : llvm::enumerate(order)) {
-      dimOf[axis] = dim;
-      g.extents.push_back(rawExtents[axis]);
-    }
-    if (order.size() > 48)
-      fail("too many dimensions");
-    for (Value value : values)
-      if (failed(checkDistinct(value)))
-        return failure();
-    return success(ok);
-  }
-
-  void insertAxes(ArrayRef<unsigned> list, SmallVectorImpl<unsigned> &order) {
-    unsigned place = 0;
-    for (unsigned axis : list) {
-      unsigned leader = classes.getLeaderValue(axis);
-      auto it = llvm::find(order, leader);
-      if (it == order.end())
-        it = order.insert(order.begin() + std::min<size_t>(place, order.size()),
-                          leader);
-      place = it - order.begin() + 1;
-    }
-  }
-
-  unsigned dim(Value value, unsigned index) {
-    return dimOf.lookup(classes.getLeaderValue(axes[value][index]));
-  }
-
-  LogicalResult checkDistinct(Value value) {
-    DimMask seen = 0;
-    for (unsigned i = 0; i < shapeOf(value).size(); ++i) {
-      DimMask bit = DimMask(1) << dim(value, i);
-      if ((seen & bit) && shapeOf(value)[i] != 1) {
-        fail("a tensor meets its own transpose");
-        return failure();
-      }
-      seen |= bit;
-    }
-    return success();
-  }
-
-  //===--------------------------------------------------------------------===//
   // Nodes
   //===--------------------------------------------------------------------===//
+
+  unsigned dim(Value value, unsigned index) {
+    return dims.loopOf(value, index);
+  }
 
   Linear linear() {
     Linear result;
@@ -278,53 +121,12 @@ private:
     node.address = std::move(address);
     return g.add(std::move(node));
   }
-  Node *constant(double value, Element type) {
-    Node node(NodeKind::Constant);
-    node.value = value;
-    node.type = type;
-    return g.add(std::move(node));
-  }
-  Node *index(Linear address) {
-    Node node(NodeKind::Index);
-    node.type = Element::I64;
-    node.axes = address.axes();
-    node.address = std::move(address);
-    return g.add(std::move(node));
-  }
-  Node *scalar(int64_t position) {
-    if (position < 0)
-      return constant(0, Element::I64);
-    Node node(NodeKind::Scalar);
-    node.type = Element::I64;
-    node.scalar = position;
-    return g.add(std::move(node));
-  }
-  Node *compute(Code code, Element type, ArrayRef<Node *> operands) {
-    Node node(NodeKind::Compute);
-    node.code = code;
-    node.type = type;
-    node.exact = exact;
-    for (Node *operand : operands) {
-      node.operands.push_back(operand);
-      node.axes |= operand->axes;
-    }
-    return g.add(std::move(node));
-  }
-  Node *compare(ComparePredicate predicate, Node *lhs, Node *rhs) {
-    Node *node = compute(Code::Compare, Element::I1, {lhs, rhs});
-    node->predicate = predicate;
-    return node;
-  }
-  Node *select(Node *condition, Node *onTrue, Node *onFalse) {
-    return compute(Code::Select, onTrue->type, {condition, onTrue, onFalse});
-  }
-
   Node *nodeOf(Value value) {
     if (Node *known = nodes.lookup(value))
       return known;
     if (!inputIndex.count(value)) {
       fail("a value has no scalar form");
-      return constant(0, Element::F32);
+      return make.constant(0, Element::F32);
     }
     return nodes[value] = load(value, addressOf(value));
   }
@@ -345,9 +147,10 @@ private:
   }
 
   void lower(Operation *op) {
-    exact = op->hasAttr(attr::exact) ||
-            (op->getNumResults() == 1 && shapeOf(op->getResult(0)).empty());
-    if (isa<EmbeddingGradOp>(op) || isScatterSum(op))
+    make.exact =
+        op->hasAttr(attr::exact) ||
+        (op->getNumResults() == 1 && shapeOf(op->getResult(0)).empty());
+    if (isa<EmbeddingGradOp>(op) || isScatterSum(op, ops))
       return; // roots
     if (Node *node = lowerOp(op))
       nodes[op->getResult(0)] = node;
@@ -358,29 +161,31 @@ private:
   Node *lowerOp(Operation *op) {
     return TypeSwitch<Operation *, Node *>(op)
         .Case([&](ConstantOp o) {
-          return constant(o.getValue().convertToDouble(), type(o));
+          return make.constant(o.getValue().convertToDouble(), type(o));
         })
         .Case([&](IotaOp o) { return lowerIota(o); })
         .Case<BroadcastOp, TransposeOp>(
             [&](auto o) { return nodeOf(o.getX()); })
         .Case([&](ReduceOp o) { return lowerReduce(o); })
         .Case([&](CompareOp o) {
-          return compare(o.getPredicate(), nodeOf(o.getLhs()),
-                         nodeOf(o.getRhs()));
+          return make.compare(o.getPredicate(), nodeOf(o.getLhs()),
+                              nodeOf(o.getRhs()));
         })
         .Case([&](SelectOp o) {
-          return select(nodeOf(o.getCondition()), nodeOf(o.getOnTrue()),
-                        nodeOf(o.getOnFalse()));
+          return make.select(nodeOf(o.getCondition()), nodeOf(o.getOnTrue()),
+                             nodeOf(o.getOnFalse()));
         })
         .Case([&](ConvertOp o) {
-          return compute(Code::Convert, type(o), {nodeOf(o.getX())});
+          return make.compute(Code::Convert, type(o), {nodeOf(o.getX())});
         })
         .Case([&](DropoutOp o) { return lowerDropout(o); })
         .Case([&](MaskPadOp o) { return lowerMaskPad(o); })
         .Case([&](KeepFirstOp o) {
-          Node *first = compare(ComparePredicate::EQ, scalar(offsetOf(o)),
-                                constant(0, Element::I64));
-          return select(first, nodeOf(o.getX()), constant(0, type(o)));
+          Node *first =
+              make.compare(ComparePredicate::EQ, make.scalar(offsetOf(o)),
+                           make.constant(0, Element::I64));
+          return make.select(first, nodeOf(o.getX()),
+                             make.constant(0, type(o)));
         })
         .Case([&](ShardSliceOp o) { return lowerSlice(o); })
         .Case([&](PadOp o) { return lowerPad(o); })
@@ -426,7 +231,7 @@ private:
     SmallVector<Node *> operands;
     for (Value operand : op->getOperands())
       operands.push_back(nodeOf(operand));
-    return compute(*code, type(op), operands);
+    return make.compute(*code, type(op), operands);
   }
 
   Node *lowerReduce(ReduceOp op) {
@@ -446,17 +251,20 @@ private:
     Linear at = linear();
     at.coefficients[dim(op.getResult(), op.getDim())] = 1;
     addOffset(at, offsetOf(op), 1);
-    return compute(Code::Convert, Element::I32, {index(std::move(at))});
+    return make.compute(Code::Convert, Element::I32,
+                        {make.index(std::move(at))});
   }
 
   Node *lowerMaskPad(MaskPadOp op) {
     Linear at = linear();
     at.coefficients[dim(op.getResult(), op.getDim())] = 1;
     addOffset(at, offsetOf(op), 1);
-    Node *inside = compare(ComparePredicate::LT, index(std::move(at)),
-                           constant(double(op.getSize()), Element::I64));
-    return select(inside, nodeOf(op.getX()),
-                  constant(op.getValue().convertToDouble(), type(op)));
+    Node *inside =
+        make.compare(ComparePredicate::LT, make.index(std::move(at)),
+                     make.constant(double(op.getSize()), Element::I64));
+    return make.select(
+        inside, nodeOf(op.getX()),
+        make.constant(op.getValue().convertToDouble(), type(op)));
   }
 
   /// See Random.h: kept when 24 random bits reach ceil(p * 2^24).
@@ -479,16 +287,17 @@ private:
     Linear element = along(op.getX(), strides);
     for (auto [i, stride] : llvm::enumerate(strides))
       addOffset(element, positions[3 + i], stride);
-    Node *key = compute(
-        Code::Key, Element::I64,
-        {scalar(positions[0]), scalar(positions[1]), scalar(positions[2])});
-    Node *keep =
-        compute(Code::Keep, Element::I1, {key, index(std::move(element))});
+    Node *key =
+        make.compute(Code::Key, Element::I64,
+                     {make.scalar(positions[0]), make.scalar(positions[1]),
+                      make.scalar(positions[2])});
+    Node *keep = make.compute(Code::Keep, Element::I1,
+                              {key, make.index(std::move(element))});
     keep->threshold = int64_t(std::ceil(p * 16777216.0));
     keep->opId = op.getOpId();
-    Node *scaled =
-        compute(Code::Mul, x->type, {x, constant(1.0 / (1.0 - p), x->type)});
-    return select(keep, scaled, constant(0, x->type));
+    Node *scaled = make.compute(Code::Mul, x->type,
+                                {x, make.constant(1.0 / (1.0 - p), x->type)});
+    return make.select(keep, scaled, make.constant(0, x->type));
   }
 
   Node *lowerSlice(ShardSliceOp op) {
@@ -514,9 +323,10 @@ private:
   }
 
   Node *rowIndex(Value ids, int64_t offset) {
-    Node *row = compute(Code::Convert, Element::I64, {nodeOf(ids)});
+    Node *row = make.compute(Code::Convert, Element::I64, {nodeOf(ids)});
     return offset < 0 ? row
-                      : compute(Code::Sub, Element::I64, {row, scalar(offset)});
+                      : make.compute(Code::Sub, Element::I64,
+                                     {row, make.scalar(offset)});
   }
 
   Node *lowerEmbedding(EmbeddingOp op) {
@@ -533,103 +343,19 @@ private:
     return node;
   }
 
-  //===--------------------------------------------------------------------===//
-  // Rope: the head dimension is split into (half, pair); the partner of a lane
-  // is the same expression with the half index turned around.
-  //===--------------------------------------------------------------------===//
-
-  struct Rope {
-    Node *result; // becomes x cos + partner sin
-    Node *x, *position;
-    unsigned dim;
-    int64_t half;
-    double base;
-    bool transposed;
-  };
-
+  /// The head dimension is split into (half, pair) when all nodes are there.
   Node *lowerRope(RopeOp op) {
     unsigned last = dim(op.getX(), 3);
     int64_t half = shapeOf(op.getX())[3] / 2;
-    if (half == 1 ||
-        llvm::any_of(halves, [&](auto &h) { return h.first != last; })) {
+    if (half == 1 || (!ropes.empty() && ropes[0].dim != last)) {
       fail("rope needs a head dimension above 2, one per kernel");
       return nullptr;
     }
-    halves.insert({last, half});
     Node *x = nodeOf(op.getX()), *position = nodeOf(op.getPositions());
-    Node *result = compute(Code::Add, x->type, {x, position});
+    Node *result = make.compute(Code::Add, x->type, {x, position});
     ropes.push_back({result, x, position, last, half,
                      op.getBase().convertToDouble(), op.getTransposed()});
     return result;
-  }
-
-  Node *alongDim(unsigned d) {
-    Linear at = linear();
-    at.coefficients[d] = 1;
-    return index(std::move(at));
-  }
-
-  /// Runs after dimension `dim` was split: dim is the half, dim + 1 the pair.
-  void finishRope(const Rope &rope) {
-    exact = false;
-    Node *frequency =
-        compute(Code::Frequency, Element::F64, {alongDim(rope.dim + 1)});
-    frequency->value = rope.base;
-    frequency->count = rope.half;
-    Node *position = compute(Code::Convert, Element::F64, {rope.position});
-    Node *angle = compute(Code::Mul, Element::F64, {position, frequency});
-    Node *cos = compute(Code::Cos, Element::F32, {angle});
-    Node *sin = compute(Code::Sin, Element::F32, {angle});
-    double first = rope.transposed ? 1 : -1;
-    Node *isFirst = compare(ComparePredicate::EQ, alongDim(rope.dim),
-                            constant(0, Element::I64));
-    Node *sign = select(isFirst, constant(first, Element::F32),
-                        constant(-first, Element::F32));
-    DenseMap<Node *, Node *> turned;
-    Node *partner = turn(rope.x, rope.dim, turned);
-    Node *rotated = compute(Code::Mul, Element::F32, {partner, sin});
-    Node *left = compute(Code::Mul, Element::F32, {rope.x, cos});
-    Node *right = compute(Code::Mul, Element::F32, {sign, rotated});
-    rope.result->operands = {left, right};
-    recomputeAxes();
-  }
-
-  /// The expression with index i of `dim` (extent 2) replaced by 1 - i.
-  Node *turn(Node *node, unsigned d, DenseMap<Node *, Node *> &done) {
-    if (!(node->axes >> d & 1))
-      return node;
-    if (Node *known = done.lookup(node))
-      return known;
-    Node copy = *node;
-    auto turnLinear = [&](Linear &l) {
-      if (l.coefficients.empty())
-        return;
-      l.constant += l.coefficients[d];
-      l.coefficients[d] = -l.coefficients[d];
-    };
-    turnLinear(copy.address);
-    for (Guard &guard : copy.guards)
-      turnLinear(guard.index);
-    for (Node *&operand : copy.operands)
-      operand = turn(operand, d, done);
-    return done[node] = g.add(std::move(copy));
-  }
-
-  /// Axes of computed nodes from their operands, which come first in `order`.
-  void recomputeAxes() {
-    DenseMap<Node *, bool> done;
-    std::function<void(Node *)> visit = [&](Node *node) {
-      if (done.insert({node, true}).second == false)
-        return;
-      DimMask mask = node->address.axes();
-      for (Node *operand : node->operands) {
-        visit(operand);
-        mask |= operand->axes;
-      }
-      node->axes = mask & ~node->reduced;
-    };
-    for (auto &node : g.nodes)
-      visit(node.get());
   }
 
   //===--------------------------------------------------------------------===//
@@ -645,7 +371,8 @@ private:
     }
     g.buffers[buffer].written = true;
     Operation *op = output.value.getDefiningOp();
-    if (op && isInGroup(op) && (isa<EmbeddingGradOp>(op) || isScatterSum(op)))
+    if (op && llvm::is_contained(ops, op) &&
+        (isa<EmbeddingGradOp>(op) || isScatterSum(op, ops)))
       return addScatter(op, buffer);
     Root root{RootKind::Store, nodeOf(output.value), buffer,
               addressOf(output.value)};
@@ -657,7 +384,7 @@ private:
     int start = -1;
     if (!grad) {
       for (unsigned i : {0, 1})
-        if (auto found = scatterOf(op->getOperand(i)))
+        if (auto found = op->getOperand(i).getDefiningOp<EmbeddingGradOp>())
           grad = found;
       Value other = op->getOperand(op->getOperand(0) == grad.getResult());
       if (!inputIndex.count(other) || !grad->hasOneUse() ||
@@ -683,16 +410,12 @@ private:
   ValueRange inputs;
   ArrayRef<Output> outputs;
   std::string *why;
-  bool ok = true, exact = false;
+  bool ok = true;
   KernelGraph g;
+  NodeFactory make{g};
   DenseMap<Value, unsigned> inputIndex;
-  DenseMap<Value, SmallVector<unsigned, 4>> axes;
-  SmallVector<Value> values;
-  SmallVector<int64_t> rawExtents;
-  llvm::EquivalenceClasses<unsigned> classes;
-  DenseMap<unsigned, unsigned> dimOf;
+  Dimensions dims;
   DenseMap<Value, Node *> nodes;
-  std::map<unsigned, int64_t> halves;
   SmallVector<Rope, 2> ropes;
 };
 

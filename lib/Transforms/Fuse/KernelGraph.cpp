@@ -122,6 +122,20 @@ void KernelGraph::simplify() {
       mergeDim(dim - 1);
 }
 
+/// The contiguous dimension of a load that is strided along the last one.
+DimMask KernelGraph::crossedDim() const {
+  for (auto &node : nodes) {
+    const auto &coefficients = node->address.coefficients;
+    if (node->kind != NodeKind::Load || coefficients.size() < 2 ||
+        coefficients.back() == 0 || coefficients.back() == 1)
+      continue;
+    for (unsigned dim = 0; dim + 1 < coefficients.size(); ++dim)
+      if (coefficients[dim] == 1)
+        return DimMask(1) << dim;
+  }
+  return 0;
+}
+
 //===----------------------------------------------------------------------===//
 // Row space
 //===----------------------------------------------------------------------===//
@@ -218,7 +232,7 @@ private:
     for (auto &node : g.nodes) {
       if (node->kind == NodeKind::Compute &&
           (node->code == Code::Cos || node->code == Code::Sin))
-        main |= g.allDims() & ~node->axes;
+        main |= (g.allDims() & ~node->axes) | lastDim(g.allDims());
       if (node->kind != NodeKind::Reduce || stored.count(node.get()))
         continue;
       (node->axes ? main : side) |= node->reduced;
@@ -226,7 +240,11 @@ private:
     if (main & ~side)
       return main | side;
     DimMask rest = g.allDims() & ~side;
-    return rest ? side | DimMask(1) << llvm::Log2_64(rest) : side;
+    return side | lastDim(rest) | g.crossedDim();
+  }
+
+  static DimMask lastDim(DimMask mask) {
+    return mask ? DimMask(1) << llvm::Log2_64(mask) : 0;
   }
 
   void accumulateOverRows(Root &root) {

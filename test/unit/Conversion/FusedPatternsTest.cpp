@@ -5,7 +5,7 @@
 
 namespace {
 
-const int sizes[] = {1, 3, 33, 97};
+const int sizes[] = {1, 33, 97};
 
 std::string replaceAll(std::string text, const std::string &from,
                        const std::string &to) {

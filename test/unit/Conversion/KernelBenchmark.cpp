@@ -1,7 +1,8 @@
 //===- KernelBenchmark.cpp - speed of compiled kernels --------------------===//
 //
-// Prints nanoseconds per element of common kernels on one core, next to a copy
-// of as many bytes. usage: kernel-benchmark [--llvm-ir FILE] [rows cols]
+// Prints the time of kernels on one core, next to a copy of as many bytes: of
+// common patterns, or of the kernels of a local or fused module.
+// usage: kernel-benchmark [--llvm-ir FILE] [rows cols | MODULE.mlir]
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +15,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <dlfcn.h>
 #include <fstream>
 #include <sys/mman.h>
@@ -137,16 +139,68 @@ void *allocate(Type type) {
   return data;
 }
 
+/// Processor time of this thread: other work on the machine counts little.
+double now() {
+  timespec time;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return double(time.tv_sec) * 1e9 + double(time.tv_nsec);
+}
+
 template <typename Fn> double nanoseconds(Fn fn) {
   double best = 1e30;
-  for (int round = 0; round < 7; ++round) {
-    auto start = std::chrono::steady_clock::now();
+  for (int round = 0; round < 15; ++round) {
+    double start = now();
     fn();
-    std::chrono::duration<double, std::nano> time =
-        std::chrono::steady_clock::now() - start;
-    best = std::min(best, time.count());
+    best = std::min(best, now() - start);
   }
   return best;
+}
+
+/// What the kernel reads and writes, in bytes.
+double trafficOf(KernelOp kernel) {
+  double bytes = 0;
+  auto add = [&](Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    bytes += double(tensor.getNumElements()) *
+             ((tensor.getElementType().getIntOrFloatBitWidth() + 7) / 8);
+  };
+  llvm::for_each(kernel.getArgumentTypes(), add);
+  llvm::for_each(kernel.getResultTypes(), add);
+  return bytes;
+}
+
+double timeCopy(size_t bytes) {
+  char *from =
+      static_cast<char *>(std::aligned_alloc(64, (bytes / 64 + 1) * 64));
+  char *to = static_cast<char *>(std::aligned_alloc(64, (bytes / 64 + 1) * 64));
+  std::memset(from, 1, bytes);
+  std::memset(to, 2, bytes);
+  double time = nanoseconds([&] {
+    std::memcpy(to, from, bytes);
+    asm volatile("" : : "r"(to) : "memory");
+  });
+  std::free(from), std::free(to);
+  return time;
+}
+
+double timeKernel(KernelOp kernel, KernelFn function) {
+  SmallVector<void *> buffers;
+  for (Type type : kernel.getArgumentTypes())
+    buffers.push_back(allocate(type));
+  for (auto [i, type] : llvm::enumerate(kernel.getResultTypes()))
+    if (!kernel.getResultAttr(i, attr::alias))
+      buffers.push_back(allocate(type));
+  int64_t scalars[64] = {1, 2, 3};
+  double time = nanoseconds([&] { function(buffers.data(), scalars); });
+  llvm::for_each(buffers, std::free);
+  return time;
+}
+
+void *load(const std::string &image) {
+  int file = memfd_create("kernels", 0);
+  if (write(file, image.data(), image.size()) != ssize_t(image.size()))
+    return nullptr;
+  return dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW);
 }
 
 } // namespace
@@ -159,12 +213,14 @@ int main(int argc, char **argv) {
   }
   int64_t rows = argc > 2 ? std::atoll(argv[1]) : 2048;
   int64_t cols = argc > 2 ? std::atoll(argv[2]) : 2048;
-  MLIRContext context(MLIRContext::Threading::DISABLED);
-  context.loadDialect<StrettoDialect>();
+  DialectRegistry registry;
+  registry.insert<StrettoDialect>();
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   std::string text;
   for (auto [index, c] : llvm::enumerate(cases))
     text += segmentText(c, index, rows, cols);
-  auto module = parseSourceString<ModuleOp>(text, &context);
+  auto module = argc == 2 ? parseSourceFile<ModuleOp>(argv[1], &context)
+                          : parseSourceString<ModuleOp>(text, &context);
   PassManager passes(&context);
   passes.addPass(createFusePass());
   if (!module || failed(passes.run(*module)))
@@ -182,52 +238,20 @@ int main(int argc, char **argv) {
       std::chrono::steady_clock::now() - start;
   std::printf("%zu kernels compiled in %.2f s for %s\n", library->names.size(),
               compile.count(), library->cpuFeatures.c_str());
-  int file = memfd_create("kernels", 0);
-  if (write(file, library->image.data(), library->image.size()) < 0)
-    return 1;
-  void *handle =
-      dlopen(("/proc/self/fd/" + std::to_string(file)).c_str(), RTLD_NOW);
-  std::printf("%-24s %12s %12s %8s\n", "kernel", "ns/element", "GB/s",
+  void *handle = load(library->image);
+  std::printf("%-36s %10s %12s %8s %8s\n", "kernel", "us", "ns/element", "GB/s",
               "/ copy");
-  for (auto segment : module->getOps<SegmentOp>()) {
-    unsigned index = std::atoi(segment.getSymName().drop_front().str().c_str());
-    SmallVector<LaunchOp> launches(
-        segment.getBody().front().getOps<LaunchOp>());
-    SmallVector<void *> buffers;
-    double bytes = 0;
-    auto use = [&](Type type, double passes) {
-      bytes += 4.0 * passes * cast<RankedTensorType>(type).getNumElements();
-    };
-    LaunchOp launch = launches[0];
-    for (auto [i, operand] : llvm::enumerate(launch.getOperandTypes())) {
-      buffers.push_back(allocate(operand));
-      use(operand, llvm::is_contained(launch.getAliases(), int64_t(i)) ? 2 : 1);
-    }
-    for (auto [result, alias] :
-         llvm::zip(launch.getResultTypes(), launch.getAliases()))
-      if (alias < 0) {
-        buffers.push_back(allocate(result));
-        use(result, 1);
-      }
-    int64_t scalars[16] = {1, 2, 3};
-    auto kernel = reinterpret_cast<KernelFn>(
-        dlsym(handle, launch.getCallee().str().c_str()));
-    double time = nanoseconds([&] { kernel(buffers.data(), scalars); });
-    char *from = static_cast<char *>(
-        std::aligned_alloc(64, size_t(bytes / 128 + 1) * 64));
-    char *to = static_cast<char *>(
-        std::aligned_alloc(64, size_t(bytes / 128 + 1) * 64));
-    std::memset(from, 1, size_t(bytes / 2));
-    std::memset(to, 1, size_t(bytes / 2));
-    double copy = nanoseconds([&] {
-      std::memcpy(to, from, size_t(bytes / 2));
-      asm volatile("" : : "r"(to) : "memory");
-    });
-    std::printf("%-24s %12.3f %12.1f %8.2f%s\n", cases[index].name,
-                time / double(rows * cols), bytes / time, time / copy,
-                launches.size() > 1 ? "  (first of several kernels)" : "");
-    for (void *buffer : buffers)
-      std::free(buffer);
-    std::free(from), std::free(to);
+  for (auto kernel : module->getOps<KernelOp>()) {
+    auto function = reinterpret_cast<KernelFn>(
+        dlsym(handle, kernel.getSymName().str().c_str()));
+    double time = timeKernel(kernel, function), bytes = trafficOf(kernel);
+    int64_t largest = 1;
+    for (Type type : kernel.getArgumentTypes())
+      largest =
+          std::max(largest, cast<RankedTensorType>(type).getNumElements());
+    std::printf("%-36s %10.1f %12.3f %8.1f %8.2f\n",
+                kernel.getSymName().str().c_str(), time / 1000,
+                time / double(largest), bytes / time,
+                time / timeCopy(size_t(bytes / 2)));
   }
 }

@@ -36,10 +36,14 @@ inline Tensor randoms(llvm::ArrayRef<int64_t> shape, unsigned seed) {
 
 class TestProgram {
 public:
-  explicit TestProgram(llvm::StringRef text) {
+  explicit TestProgram(llvm::StringRef text,
+                       llvm::function_ref<void(mlir::DialectRegistry &)>
+                           registerMore = nullptr) {
     mlir::DialectRegistry registry;
     registry.insert<StrettoDialect>();
     registerEvaluableModels(registry);
+    if (registerMore)
+      registerMore(registry);
     context.appendDialectRegistry(registry);
     context.loadDialect<StrettoDialect>();
     context.getDiagEngine().registerHandler(

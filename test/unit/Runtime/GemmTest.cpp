@@ -99,6 +99,24 @@ TEST(Gemm, EveryTranspositionWithAndWithoutGaps) {
     }
 }
 
+// More than one block of terms and of columns; tiles that are not full.
+TEST(Gemm, LargeExtents) {
+  for (int bits = 0; bits < 8; ++bits)
+    for (int64_t extra : {0, 5}) {
+      GemmShape s = shape(75, bits & 4 ? 1061 : 96, 521, bits & 1, bits & 2,
+                          false, extra);
+      s.accumulate = bits & 1;
+      check(s, "bits " + std::to_string(bits));
+    }
+  GemmShape s = shape(128, 64, 256, true, false, true);
+  check(s, "column-major C");
+  s.batch = {2, 3};
+  s.aBatch = {128 * 256, 0};
+  s.bBatch = {0, 64 * 256};
+  s.cBatch = {3 * 128 * 64, 128 * 64};
+  check(s, "batches");
+}
+
 TEST(Gemm, ExtentsOfOne) {
   for (int bits = 0; bits < 8; ++bits)
     for (int transposed = 0; transposed < 8; ++transposed) {

@@ -123,7 +123,7 @@ struct Root {
   bool inPlace = false; // holds the initial value already
   int initFrom = -1;    // else copied from this buffer, else the identity
   ReduceKind reduce = ReduceKind::Sum;
-  DimMask reduced = 0;    // dimensions that are summed away
+  DimMask reduced = 0; // dimensions that are summed away
   Node *row = nullptr; // Scatter
   int64_t rows = 0, rowStride = 0;
 };
@@ -162,6 +162,9 @@ public:
   Node *add(Node node);
   DimMask allDims() const { return (DimMask(1) << extents.size()) - 1; }
   int64_t extentOf(DimMask mask) const;
+  /// The dimension along which a transposed load is contiguous, or nothing: a
+  /// nest walks it and the last dimension in tiles.
+  DimMask crossedDim() const;
 
   /// Makes dimension `dim` two: extent / inner and inner.
   void splitDim(unsigned dim, int64_t inner);

@@ -69,21 +69,20 @@ static ParseResult parseInit(OpAsmParser &parser, NamedAttrList &attrs) {
   return success();
 }
 
-/// `nameAttr`: the attribute that keeps the argument's name, or empty.
+/// `nameAttr`: the attribute that keeps the argument's name.
 static ParseResult parseArgument(OpAsmParser &parser, StringRef nameAttr,
                                  Signature &signature) {
   OpAsmParser::Argument argument;
   NamedAttrList attrs;
   if (parser.parseArgument(argument, /*allowType=*/true))
     return failure();
-  if (!nameAttr.empty())
-    attrs.set(nameAttr, parser.getBuilder().getStringAttr(
-                            argument.ssaName.name.drop_front()));
+  attrs.set(nameAttr, parser.getBuilder().getStringAttr(
+                          argument.ssaName.name.drop_front()));
   if (succeeded(parser.parseOptionalKeyword("name"))) {
     StringAttr name;
     if (parser.parseAttribute(name))
       return failure();
-    attrs.set(nameAttr.empty() ? StringRef(attr::name) : nameAttr, name);
+    attrs.set(nameAttr, name);
   }
   if (succeeded(parser.parseOptionalKeyword("dims")) &&
       parseDims(parser, attrs))
@@ -101,8 +100,7 @@ static ParseResult parseArgument(OpAsmParser &parser, StringRef nameAttr,
   return success();
 }
 
-static ParseResult parseSignature(OpAsmParser &parser, StringRef nameAttr,
-                                  Signature &signature) {
+static ParseResult parseSignature(OpAsmParser &parser, Signature &signature) {
   if (parser.parseLParen())
     return failure();
   if (succeeded(parser.parseOptionalRParen()))
@@ -115,7 +113,7 @@ static ParseResult parseSignature(OpAsmParser &parser, StringRef nameAttr,
         return failure();
       break;
     }
-    if (parseArgument(parser, nameAttr, signature))
+    if (parseArgument(parser, attr::name, signature))
       return failure();
   } while (succeeded(parser.parseOptionalComma()));
   return parser.parseRParen();
@@ -129,8 +127,7 @@ static ParseResult parseDefinition(OpAsmParser &parser, OperationState &result,
   SmallVector<Type> results;
   if (parser.parseSymbolName(name, SymbolTable::getSymbolAttrName(),
                              result.attributes) ||
-      parseSignature(parser, withResults ? StringRef() : StringRef(attr::name),
-                     signature))
+      parseSignature(parser, signature))
     return failure();
   if (withResults && succeeded(parser.parseOptionalArrow())) {
     if (succeeded(parser.parseOptionalLParen())) {
@@ -189,19 +186,26 @@ static void printArgument(OpAsmPrinter &printer, BlockArgument argument,
   printer.printOptionalAttrDict(attrs.getValue(), printed);
 }
 
+/// More than two arguments have a line each:
+///   @layer(%x: tensor<…> dims [batch, embed],
+///       params(%g: tensor<…> dims [embed] init ones,
+///              %w: …)) -> tensor<…>
 template <typename OpT>
-static void printDefinition(OpAsmPrinter &printer, OpT op) {
-  printer << " ";
-  printer.printSymbolName(op.getSymName());
+static void printSignature(OpAsmPrinter &printer, OpT op) {
+  bool wraps = op.getNumArguments() > 2, inParams = false;
   printer << "(";
-  bool inParams = false, first = true;
   for (BlockArgument argument : op.getBody().getArguments()) {
     DictionaryAttr attrs =
         function_interface_impl::getArgAttrDict(op, argument.getArgNumber());
     if (!attrs)
       attrs = DictionaryAttr::get(op.getContext());
-    printer << (first ? "" : ", ");
-    first = false;
+    if (argument.getArgNumber() > 0) {
+      printer << (wraps ? "," : ", ");
+      if (wraps) {
+        printer.printNewline();
+        printer << (inParams ? "           " : "    ");
+      }
+    }
     if (!inParams && attrs.contains(attr::param)) {
       printer << "params(";
       inParams = true;
@@ -209,6 +213,13 @@ static void printDefinition(OpAsmPrinter &printer, OpT op) {
     printArgument(printer, argument, attrs);
   }
   printer << (inParams ? "))" : ")");
+}
+
+template <typename OpT>
+static void printDefinition(OpAsmPrinter &printer, OpT op) {
+  printer << " ";
+  printer.printSymbolName(op.getSymName());
+  printSignature(printer, op);
   if (!op.getFunctionType().getResults().empty()) {
     printer << " -> ";
     bool one = op.getFunctionType().getNumResults() == 1;

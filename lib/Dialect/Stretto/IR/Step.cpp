@@ -20,11 +20,69 @@ static ParseResult parseFunction(OpAsmParser &parser, OperationState &result) {
       OpT::getResAttrsAttrName(result.name));
 }
 
+/// Items between parentheses; when there are many, each on a line of its own.
+static void printItems(OpAsmPrinter &printer, unsigned count, StringRef indent,
+                       llvm::function_ref<void(unsigned)> print) {
+  printer << "(";
+  for (unsigned i = 0; i < count; ++i) {
+    if (i > 0)
+      printer << (count > 2 ? "," : ", ");
+    if (i > 0 && count > 2) {
+      printer.printNewline();
+      printer << indent;
+    }
+    print(i);
+  }
+  printer << ")";
+}
+
+/// Reads like func.func. Lines break where lists are long:
+///   @f(%a: tensor<…> {…},
+///       %b: tensor<…> {…},
+///       %c: tensor<…> {…})
+///       -> (tensor<…> {…}, tensor<…> {…})
+///       attributes {…} {
 template <typename OpT>
 static void printFunction(OpAsmPrinter &printer, OpT op) {
-  function_interface_impl::printFunctionOp(
-      printer, op, /*isVariadic=*/false, op.getFunctionTypeAttrName(),
-      op.getArgAttrsAttrName(), op.getResAttrsAttrName());
+  auto attributesOf = [](ArrayAttr all, unsigned index) {
+    return all ? cast<DictionaryAttr>(all[index]).getValue()
+               : ArrayRef<NamedAttribute>();
+  };
+  ArrayRef<Type> results = op.getResultTypes();
+  bool wraps = op.getNumArguments() > 2 || results.size() > 2;
+  auto startChapter = [&]() {
+    if (wraps) {
+      printer.printNewline();
+      printer << "   ";
+    }
+  };
+  printer << " ";
+  printer.printSymbolName(op.getSymName());
+  printItems(printer, op.getNumArguments(), "    ", [&](unsigned i) {
+    printer.printRegionArgument(op.getBody().getArgument(i),
+                                attributesOf(op.getArgAttrsAttr(), i));
+  });
+  if (!results.empty()) {
+    startChapter();
+    printer << " -> ";
+    if (results.size() == 1 && attributesOf(op.getResAttrsAttr(), 0).empty())
+      printer << results[0];
+    else
+      printItems(printer, results.size(), "        ", [&](unsigned i) {
+        printer << results[i];
+        printer.printOptionalAttrDict(attributesOf(op.getResAttrsAttr(), i));
+      });
+  }
+  SmallVector<StringRef> elided = {
+      op.getSymNameAttrName(), op.getFunctionTypeAttrName(),
+      op.getArgAttrsAttrName(), op.getResAttrsAttrName()};
+  if (llvm::any_of(op->getAttrs(), [&](NamedAttribute attribute) {
+        return !llvm::is_contained(elided, attribute.getName().getValue());
+      }))
+    startChapter();
+  printer.printOptionalAttrDictWithKeyword(op->getAttrs(), elided);
+  printer << " ";
+  printer.printRegion(op.getBody(), /*printEntryBlockArgs=*/false);
 }
 
 ParseResult SegmentOp::parse(OpAsmParser &parser, OperationState &result) {

@@ -283,24 +283,36 @@ int64_t GroupAttr::member(ArrayRef<int64_t> coordinates) const {
 // DistAttr
 //===----------------------------------------------------------------------===//
 
+namespace {
+/// The canonical parameters of a distribution.
+struct DistParameters {
+  SmallVector<AxisRef> flat, partial;
+  SmallVector<int64_t> ends, padded;
+  ReduceKind kind;
+
+  DistParameters(ArrayRef<SmallVector<AxisRef>> dims,
+                 ArrayRef<AxisRef> partialAxes, ReduceKind partialKind,
+                 ArrayRef<int64_t> extents)
+      : partial(partialAxes), padded(extents), kind(partialKind) {
+    for (const SmallVector<AxisRef> &dim : dims) {
+      llvm::append_range(flat, canonicalAxes(dim));
+      ends.push_back(flat.size());
+    }
+    llvm::sort(partial); // a reduction does not care about the order of axes
+    partial = canonicalAxes(partial);
+    if (partial.empty())
+      kind = ReduceKind::Sum;
+    padded.resize(dims.size(), 0);
+  }
+};
+} // namespace
+
 DistAttr DistAttr::get(MLIRContext *context, MeshAttr mesh,
                        ArrayRef<SmallVector<AxisRef>> dims,
                        ArrayRef<AxisRef> partialAxes, ReduceKind partialKind,
                        ArrayRef<int64_t> padded) {
-  SmallVector<AxisRef> flat;
-  SmallVector<int64_t> ends;
-  for (const SmallVector<AxisRef> &dim : dims) {
-    llvm::append_range(flat, canonicalAxes(dim));
-    ends.push_back(flat.size());
-  }
-  SmallVector<AxisRef> partial(partialAxes);
-  llvm::sort(partial); // a reduction does not care about the order of axes
-  partial = canonicalAxes(partial);
-  if (partial.empty())
-    partialKind = ReduceKind::Sum;
-  SmallVector<int64_t> extents(padded);
-  extents.resize(dims.size(), 0);
-  return get(context, mesh, flat, ends, partial, partialKind, extents);
+  DistParameters p(dims, partialAxes, partialKind, padded);
+  return get(context, mesh, p.flat, p.ends, p.partial, p.kind, p.padded);
 }
 
 DistAttr DistAttr::replicated(MeshAttr mesh, unsigned rank) {
@@ -348,13 +360,9 @@ Attribute DistAttr::parse(AsmParser &parser, Type) {
   }
   if (parser.parseGreater())
     return {};
-  DistAttr dist = get(parser.getContext(), *mesh, dims, partial, kind, padded);
-  if (failed(verify([&]() { return parser.emitError(parser.getNameLoc()); },
-                    *mesh, dist.getFlatAxes(), dist.getDimEnds(),
-                    dist.getPartialAxes(), dist.getPartialKind(),
-                    dist.getPaddedExtents())))
-    return {};
-  return dist;
+  DistParameters p(dims, partial, kind, padded);
+  return parser.getChecked<DistAttr>(parser.getContext(), *mesh, p.flat, p.ends,
+                                     p.partial, p.kind, p.padded);
 }
 
 void DistAttr::print(AsmPrinter &printer) const {

@@ -14,8 +14,8 @@
 
 namespace stretto::runtime {
 
-/// The bits that are set in `mine` of any rank. Allocates nothing once `scratch`
-/// has the size of the world.
+/// The bits that are set in `mine` of any rank. Allocates nothing once
+/// `scratch` has the size of the world.
 Result<uint64_t> unionOfBits(World &world, uint64_t mine,
                              std::vector<uint64_t> &scratch);
 

@@ -9,6 +9,8 @@
 
 #include "AttentionSoftmax.h"
 
+#include <utility>
+
 namespace stretto::runtime::STRETTO_ISA_NAMESPACE {
 
 namespace {
@@ -199,12 +201,51 @@ void chooseDifferentiate(const AttentionColumns &c, float *gradients,
                    : differentiate<false>(c, gradients, lse, delta);
 }
 
+/// Lanes where bit `step` is set change places with those of the other vector
+/// where it is not.
+template <int step, int... lane>
+inline void exchange(Floats &a, Floats &b,
+                     std::integer_sequence<int, lane...>) {
+  Floats first = __builtin_shufflevector(
+      a, b, (lane & step ? int(lanes) + lane - step : lane)...);
+  b = __builtin_shufflevector(
+      a, b, (lane & step ? int(lanes) + lane : lane + step)...);
+  a = first;
+}
+/// One stage of the transpose (Eklundh): swaps blocks of step x step that lie
+/// across the diagonal.
+template <int step> inline void exchangeRows(Floats (&rows)[lanes]) {
+#pragma GCC unroll 16
+  for (int i = 0; i < lanes; ++i)
+    if (!(i & step))
+      exchange<step>(rows[i], rows[i + step],
+                     std::make_integer_sequence<int, lanes>());
+}
+void transposeSquare(const float *from, int64_t fromStride, float *to,
+                     int64_t toStride) {
+  Floats rows[lanes];
+#pragma GCC unroll 16
+  for (int i = 0; i < lanes; ++i) // need not start at a multiple of 64 bytes
+    __builtin_memcpy(&rows[i], from + i * fromStride, sizeof(Floats));
+  exchangeRows<8>(rows);
+  exchangeRows<4>(rows);
+  exchangeRows<2>(rows);
+  exchangeRows<1>(rows);
+#pragma GCC unroll 16
+  for (int i = 0; i < lanes; ++i)
+    store(to + i * toStride, rows[i]);
+}
+
 void transpose(const float *from, int64_t fromStride, int64_t rows,
                int64_t columns, float *to, int64_t toStride) {
   for (int64_t row = 0; row < rows; row += lanes) {
     int64_t valid = rows - row < lanes ? rows - row : lanes;
     const float *source = from + row * fromStride;
-    for (int64_t column = 0; column < columns; ++column) {
+    int64_t column = 0;
+    for (; valid == lanes && column + lanes <= columns; column += lanes)
+      transposeSquare(source + column, fromStride, to + column * toStride + row,
+                      toStride);
+    for (; column < columns; ++column) {
       Floats gathered = splat(0);
       for (int64_t i = 0; i < valid; ++i)
         gathered[i] = source[i * fromStride + column];

@@ -100,9 +100,16 @@ Result<const Matmul *> DnnContext::matmul(const MatmulKey &key) {
   }
 }
 
+static constexpr size_t alignment = 4096;
+
+void *DnnContext::workspace() const {
+  size_t address = reinterpret_cast<size_t>(scratchpad.get());
+  return reinterpret_cast<void *>((address + alignment - 1) / alignment *
+                                  alignment);
+}
+
 Status DnnContext::ready() {
-  constexpr size_t alignment = 4096;
-  size_t needed = 0;
+  size_t needed = reservedBytes;
   for (auto &[key, matmul] : primitives)
     if (matmul)
       needed = std::max(needed, matmul->scratchBytes);
@@ -111,12 +118,9 @@ Status DnnContext::ready() {
       scratchpad.reset(new char[needed + alignment]);
       scratchpadBytes = needed;
     }
-    size_t address = reinterpret_cast<size_t>(scratchpad.get());
-    void *aligned = reinterpret_cast<void *>((address + alignment - 1) /
-                                             alignment * alignment);
     for (auto &[key, matmul] : primitives)
       if (matmul && matmul->scratchBytes > 0)
-        matmul->scratch.set_data_handle(aligned);
+        matmul->scratch.set_data_handle(workspace());
   } catch (const std::exception &error) {
     return fromException(error);
   }

@@ -11,6 +11,7 @@
 
 #include <oneapi/dnnl/dnnl.hpp>
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
@@ -54,8 +55,12 @@ public:
   static Result<std::unique_ptr<DnnContext>> create();
 
   Result<const Matmul *> matmul(const MatmulKey &key);
+  /// The scratchpad will have at least so many bytes, after ready.
+  void reserve(size_t bytes) { reservedBytes = std::max(reservedBytes, bytes); }
   /// Gives every primitive its scratchpad; again after new ones were made.
   Status ready();
+  /// Aligned to a page; for one product at a time.
+  void *workspace() const;
 
 private:
   DnnContext();
@@ -63,7 +68,7 @@ private:
   dnnl::stream stream;
   std::map<std::array<int64_t, 9>, std::unique_ptr<Matmul>> primitives;
   std::unique_ptr<char[]> scratchpad;
-  size_t scratchpadBytes = 0;
+  size_t scratchpadBytes = 0, reservedBytes = 0;
 };
 
 /// "2.6.3", of the library that is loaded.

@@ -1,0 +1,91 @@
+"""Compares the bytes that every rank sends in a training step: predicted from the Program, counted by the run and,
+for a GPT whose sizes divide, the closed forms of the field.
+
+usage: traffic.py COUNTED PREDICTED... [-- layers=3 embed=32 ffn=128 vocab=64 positions=16 batch=8 sequence=16
+                                           microbatches=1 dp=2 tp=2 sp=1]
+
+COUNTED is what --print-bytes printed, PREDICTED what `verify --json` says of ranks 0, 1, ...
+"""
+
+import collections
+import json
+import sys
+
+F32 = 4
+
+
+def table_of(rows):
+    table = collections.Counter()
+    for row in rows:
+        if row["function"] == "train":
+            table[row["rank"], row["kind"], tuple(row["group"].split("*"))] += row["bytes"]
+    return table
+
+
+def counted(path):
+    return table_of(json.loads(open(path).read().strip().splitlines()[-1])["bytes_per_step"])
+
+
+def predicted(paths):
+    return table_of(row for path in paths for row in json.load(open(path))["traffic"])
+
+
+def closed_forms(layers, embed, ffn, vocab, positions, batch, sequence, microbatches, dp, tp, sp):
+    table = collections.Counter()
+    ranks = dp * tp
+    size = {"dp": dp, "tp": tp}
+
+    def add(kind, axes, elements, times):
+        axes = tuple(axis for axis in axes if size[axis] > 1)
+        members = 1
+        for axis in axes:
+            members *= size[axis]
+        passes = 2 if kind == "AllReduce" else 1
+        sent = passes * (members - 1) * elements * F32 * times // members
+        for rank in range(ranks if members > 1 else 0):
+            table[rank, kind, axes] += sent
+
+    samples = batch // (microbatches * dp)
+    activation = samples * sequence * embed
+    # Tensor parallelism: after attention and MLP, forward and backward, and around embedding and head.
+    if sp:
+        add("ReduceScatter", ["tp"], activation, microbatches * (4 * layers + 2))
+        # Every gathered input is gathered again in backward.
+        add("AllGather", ["tp"], activation, microbatches * (4 * layers + 2 + 2 * layers + 1))
+    else:
+        add("AllReduce", ["tp"], activation, microbatches * (4 * layers + 2))
+    # Cross-entropy over the vocabulary: largest logit, sum of exponentials, logit of the label.
+    add("AllReduce", ["tp"], samples * sequence, microbatches * 3)
+    # Gradients: those of split weights over the data replicas, those of whole ones also over what saw parts of the
+    # sequence.
+    split = vocab * embed + layers * (3 * (embed + 1) * embed + embed * embed + 2 * embed * ffn + ffn)
+    whole = positions * embed + layers * 6 * embed + 2 * embed
+    add("AllReduce", ["dp"], split // tp, 1)
+    add("AllReduce", ["dp", "tp"] if sp else ["dp"], whole, 1)
+    # Token count (for the seed and for the report), loss and norm: the last member reduces the one element.
+    axes = tuple(axis for axis in ("dp", "tp") if size[axis] > 1)
+    for rank in range(ranks):
+        table[rank, "AllReduce", axes] += 4 * F32 * (ranks - 1 if rank == ranks - 1 else 1)
+    return table
+
+
+def compare(what, one, other):
+    wrong = sorted(key for key in one.keys() | other.keys() if one[key] != other[key])
+    for key in wrong:
+        print(f"rank {key[0]} {key[1]} over {key[2]}: {one[key]} B {what[0]}, {other[key]} B {what[1]}")
+    return not wrong
+
+
+def main(arguments):
+    cut = arguments.index("--") if "--" in arguments else len(arguments)
+    count, predict = counted(arguments[0]), predicted(arguments[1:cut])
+    good = compare(("counted", "predicted"), count, predict)
+    if cut < len(arguments):
+        sizes = {key: int(value) for key, value in (word.split("=") for word in arguments[cut + 1 :])}
+        good &= compare(("counted", "in closed form"), count, closed_forms(**sizes))
+    ranks = {key[0] for key in count}
+    print(f"{sum(count.values())} B by {len(ranks)} ranks")
+    return good and len(ranks) > 0
+
+
+sys.exit(not main(sys.argv[1:]))

@@ -1,0 +1,65 @@
+//===- DecomposeTest.cpp - compositions equal their operations ------------===//
+//
+// Every operation that can be decomposed, and the composition of primitive
+// operations that decompose() builds, on the same values.
+//
+//===----------------------------------------------------------------------===//
+
+#include "stretto/Dialect/Stretto/Transforms/Decompose.h"
+#include "OpSamples.h"
+
+using namespace stretto;
+using namespace stretto::interp;
+
+/// Replaces the operation of @f by its composition; false when it has none.
+static bool decomposeBody(SegmentOp segment) {
+  auto op = mlir::dyn_cast<Decomposable>(segment.getBody().front().front());
+  if (!op)
+    return false;
+  mlir::OpBuilder builder(op);
+  llvm::SmallVector<mlir::Value> values = op.decompose(builder);
+  op->replaceAllUsesWith(values);
+  op->erase();
+  return true;
+}
+
+/// Does the composition of `sample` give what the operation gives? Nothing when
+/// the operation has none.
+static std::optional<bool> isEqual(const Sample &sample, double scalar) {
+  TestProgram program(
+      oneOp(sample.arguments, sample.op, sample.types, sample.results),
+      registerDecomposableModels);
+  auto segment = program.find<SegmentOp>("f");
+  TensorVector arguments;
+  for (auto [i, type] : llvm::enumerate(segment.getArgumentTypes()))
+    arguments.push_back(sampleValue(type, i, scalar));
+  TensorVector want = program.run(arguments);
+  if (!decomposeBody(segment))
+    return std::nullopt;
+  EXPECT_TRUE(mlir::succeeded(mlir::verify(program.get()))) << program.errors;
+  TensorVector got = program.run(arguments);
+  if (got.size() != want.size())
+    return false;
+  for (auto [x, y] : llvm::zip(got, want))
+    expectNear(x, y.getFloats());
+  return true;
+}
+
+static void checkAll(const std::vector<Sample> &samples, int expected) {
+  int decomposed = 0;
+  for (const Sample &sample : samples) {
+    SCOPED_TRACE(sample.name);
+    std::optional<bool> equal = isEqual(sample, 1);
+    if (!equal)
+      continue;
+    ++decomposed;
+    EXPECT_TRUE(*equal);
+    EXPECT_TRUE(*isEqual(sample, 0)); // an optimizer whose `ok` is 0
+  }
+  EXPECT_GE(decomposed, expected);
+}
+
+TEST(Decompose, CompositionsEqualTheirOperations) {
+  checkAll(elementwiseSamples(), 2); // silu, gelu
+  checkAll(fusedSamples(), 9);
+}
