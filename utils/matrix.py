@@ -159,7 +159,7 @@ def uneven_cases():
         yield case(
             "heads6kv2", kind, "tp4", model={"heads": 6, "kv-heads": 2, "head-dim": 4}
         )
-        primes = {"embed": 14, "heads": 7, "kv-heads": 7, "head-dim": 2}
+        primes = {"embed": 14, "heads": 7, "kv-heads": 7, "head-dim": 6}
         primes.update({"ffn": 29, "vocab": 31})
         yield case(
             "primes", kind, "dp2-tp2-sp", 3, batch=15, sequence=11, model=primes
@@ -301,7 +301,10 @@ def main():
         for case, (good, text) in zip(
             cases, pool.map(lambda case: run(case, options), cases)
         ):
-            print(f"{'ok    ' if good else 'FAILED'} {case.name}: {text}", flush=True)
+            line = f"{'ok    ' if good else 'FAILED'} {case.name}: {text}"
+            print(line, flush=True)
+            if not good and not sys.stdout.isatty():
+                print(line, file=sys.stderr)
             passed += good
     print(f"{passed} of {len(cases)} cases hold")
     return 0 if passed == len(cases) else 5
