@@ -37,10 +37,11 @@ Expected<HostTarget> HostTarget::create(StringRef cpu) {
   bool isHost = cpu == "host";
   std::string name = isHost ? sys::getHostCPUName().str() : cpu.str();
   std::unique_ptr<MCSubtargetInfo> info(
-      native->createMCSubtargetInfo(triple, name, ""));
+      native->createMCSubtargetInfo(triple, "", ""));
   if (!info || !info->isCPUStringValid(name))
     return error("unknown processor '" + name +
                  "'; use host or a name of `llc-22 -mcpu=help`");
+  info.reset(native->createMCSubtargetInfo(triple, name, ""));
   StringMap<bool> host = sys::getHostCPUFeatures();
   HostTarget target;
   std::string list;

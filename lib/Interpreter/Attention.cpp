@@ -54,6 +54,10 @@ template <typename OpT>
 static FailureOr<Attention> describe(OpT op, ArrayRef<Tensor> in,
                                      const EvalContext &context) {
   ArrayRef<int64_t> q = in[0].getShape(), k = in[1].getShape();
+  if (failed(expectKinds(op, in, std::string(in.size(), 'r'))))
+    return failure();
+  if (q.size() != 4 || k.size() != 4)
+    return op.emitOpError("needs q and k of rank 4");
   Attention a;
   a.batch = q[0], a.queries = q[1], a.heads = q[2], a.width = q[3];
   a.keys = k[1], a.kvHeads = k[2];

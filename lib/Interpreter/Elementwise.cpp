@@ -156,6 +156,8 @@ static EvalResult eval(CompareOp op, ArrayRef<Tensor> in, const EvalContext &) {
   FailureOr<SmallVector<int64_t>> shape = commonShape(op, in);
   if (failed(shape))
     return failure();
+  if (in[0].isFloat() != in[1].isFloat())
+    return op.emitOpError("compares a real with an integer");
   ComparePredicate predicate = op.getPredicate();
   auto compare = [=](auto a, auto b) -> int64_t {
     return holds(predicate, a, b);

@@ -197,6 +197,11 @@ LogicalResult Machine::execute(Operation &op, Frame &frame) {
 }
 
 LogicalResult Machine::evaluate(Evaluable op, Frame &frame) {
+  for (Type type : op->getResultTypes())
+    if (auto tensor = dyn_cast<RankedTensorType>(type))
+      if (isTooLarge(tensor.getShape()))
+        return op->emitOpError("makes ")
+               << tensor << ", which is too large for the reference";
   FailureOr<SmallVector<RankTensors>> operands = operandsOf(*op, frame);
   if (failed(operands))
     return failure();

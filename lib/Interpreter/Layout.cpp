@@ -19,6 +19,8 @@ static FailureOr<Layout> makeLayout(StepOp step, const Twine &what, Type type,
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor || !tensor.hasStaticShape())
     return step.emitOpError(what) << " has no static shape";
+  if (isTooLarge(shape ? shape.asArrayRef() : tensor.getShape()))
+    return step.emitOpError(what) << " is too large for the reference";
   Layout layout{dist, SmallVector<int64_t>(tensor.getShape())};
   if (!dist)
     return layout;

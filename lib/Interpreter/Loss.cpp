@@ -42,6 +42,8 @@ static SmallVector<int64_t> inverse(ArrayRef<int64_t> permutation) {
 }
 
 static EvalResult eval(SoftmaxOp op, ArrayRef<Tensor> in, const EvalContext &) {
+  if (failed(expectKinds(op, in, "r")))
+    return failure();
   SmallVector<int64_t> order = toLast(in[0].getRank(), op.getDim());
   Tensor x = interp::transpose(in[0], order);
   int64_t width = x.getShape().back();
@@ -57,6 +59,8 @@ static EvalResult eval(SoftmaxOp op, ArrayRef<Tensor> in, const EvalContext &) {
 
 static EvalResult eval(CrossEntropyOp op, ArrayRef<Tensor> in,
                        const EvalContext &) {
+  if (failed(expectKinds(op, in, "ri")))
+    return failure();
   ArrayRef<int64_t> rows = in[0].getShape().drop_back();
   if (failed(expectShape(op, in[1], rows, "labels")))
     return failure();
@@ -80,6 +84,10 @@ static EvalResult eval(CrossEntropyOp op, ArrayRef<Tensor> in,
 
 static EvalResult eval(CrossEntropyGradOp op, ArrayRef<Tensor> in,
                        const EvalContext &context) {
+  if (failed(expectKinds(op, in, "rirr")))
+    return failure();
+  if (in[0].getRank() == 0)
+    return op.emitOpError("logits have rank 0");
   ArrayRef<int64_t> rows = in[0].getShape().drop_back();
   FailureOr<int64_t> offset = context.offset(op, op.getOffsetAttr());
   if (failed(offset) || failed(expectShape(op, in[1], rows, "labels")) ||

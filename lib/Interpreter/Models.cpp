@@ -74,6 +74,15 @@ uint64_t EvalContext::randomKey() const {
   return random::key(seed, step, instance);
 }
 
+LogicalResult interp::expectKinds(Operation *op, ArrayRef<Tensor> operands,
+                                  StringRef kinds) {
+  for (auto [i, operand, kind] : llvm::enumerate(operands, kinds))
+    if (operand.isFloat() != (kind == 'r'))
+      return op->emitOpError("operand #")
+             << i << " must be " << (kind == 'r' ? "real" : "integer");
+  return success();
+}
+
 LogicalResult interp::expectShape(Operation *op, const Tensor &tensor,
                                   ArrayRef<int64_t> shape, StringRef what) {
   if (tensor.getShape() == shape)

@@ -43,6 +43,12 @@ inline EvalResult one(Tensor tensor) {
   return results;
 }
 
+/// Diagnoses operands of the wrong kind; one letter per operand: r (real) or i
+/// (integer).
+mlir::LogicalResult expectKinds(mlir::Operation *op,
+                                llvm::ArrayRef<Tensor> operands,
+                                llvm::StringRef kinds);
+
 /// Diagnoses a run-time shape that the types leave open.
 mlir::LogicalResult expectShape(mlir::Operation *op, const Tensor &tensor,
                                 llvm::ArrayRef<int64_t> shape,

@@ -20,6 +20,24 @@ struct Rows {
 };
 } // namespace
 
+/// All operands are real; those after x are vectors along its last dimension,
+/// except that the last one may be a cotangent, shaped like x.
+static LogicalResult checkNorm(Operation *op, ArrayRef<Tensor> in,
+                               bool lastIsTensor) {
+  if (failed(expectKinds(op, in, std::string(in.size(), 'r'))))
+    return failure();
+  if (in[0].getRank() == 0)
+    return op->emitOpError("x has rank 0");
+  ArrayRef<int64_t> shape = in[0].getShape();
+  for (size_t i = 1; i < in.size(); ++i) {
+    bool isTensor = lastIsTensor && i + 1 == in.size();
+    if (failed(expectShape(op, in[i], isTensor ? shape : shape.take_back(1),
+                           isTensor ? "dy" : "scale or shift")))
+      return failure();
+  }
+  return success();
+}
+
 static double mean(ArrayRef<double> row) {
   double sum = 0;
   for (double x : row)
@@ -52,6 +70,8 @@ static double rmsScale(ArrayRef<double> row, double eps) {
 
 static EvalResult eval(LayerNormOp op, ArrayRef<Tensor> in,
                        const EvalContext &) {
+  if (failed(checkNorm(op, in, /*lastIsTensor=*/false)))
+    return failure();
   Rows rows(in[0]);
   ArrayRef<double> gamma = in[1].getFloats(), beta = in[2].getFloats();
   double eps = op.getEps().convertToDouble();
@@ -70,6 +90,8 @@ static EvalResult eval(LayerNormOp op, ArrayRef<Tensor> in,
 /// dx = r (g - mean(g) - n mean(g n)), dgamma = sum dy n, dbeta = sum dy.
 static EvalResult eval(LayerNormGradOp op, ArrayRef<Tensor> in,
                        const EvalContext &) {
+  if (failed(checkNorm(op, in, /*lastIsTensor=*/true)))
+    return failure();
   Rows rows(in[0]);
   ArrayRef<double> gamma = in[1].getFloats();
   double eps = op.getEps().convertToDouble();
@@ -96,6 +118,8 @@ static EvalResult eval(LayerNormGradOp op, ArrayRef<Tensor> in,
 }
 
 static EvalResult eval(RmsNormOp op, ArrayRef<Tensor> in, const EvalContext &) {
+  if (failed(checkNorm(op, in, /*lastIsTensor=*/false)))
+    return failure();
   Rows rows(in[0]);
   ArrayRef<double> gamma = in[1].getFloats();
   double eps = op.getEps().convertToDouble();
@@ -114,6 +138,8 @@ static EvalResult eval(RmsNormOp op, ArrayRef<Tensor> in, const EvalContext &) {
 /// dx = r g - x r^3 mean(g x), dgamma = sum dy x r.
 static EvalResult eval(RmsNormGradOp op, ArrayRef<Tensor> in,
                        const EvalContext &) {
+  if (failed(checkNorm(op, in, /*lastIsTensor=*/true)))
+    return failure();
   Rows rows(in[0]);
   ArrayRef<double> gamma = in[1].getFloats();
   double eps = op.getEps().convertToDouble();
@@ -138,6 +164,8 @@ static EvalResult eval(RmsNormGradOp op, ArrayRef<Tensor> in,
 }
 
 static EvalResult eval(RopeOp op, ArrayRef<Tensor> in, const EvalContext &) {
+  if (failed(expectKinds(op, in, "ri")))
+    return failure();
   if (failed(
           expectShape(op, in[1], in[0].getShape().take_front(2), "positions")))
     return failure();

@@ -10,10 +10,25 @@ using namespace stretto::interp;
 
 namespace stretto {
 
-static EvalResult eval(AdamWOp op, ArrayRef<Tensor> in, const EvalContext &) {
-  ArrayRef<double> grad = in[1].getFloats(), hyper = in[4].getFloats();
-  if (failed(expectShape(op, in[4], {4}, "hyper")))
+/// All operands are real; the first `states` are shaped like the parameter,
+/// then come hyper [4], gscale and ok.
+static LogicalResult checkOptimizer(Operation *op, ArrayRef<Tensor> in,
+                                    size_t states) {
+  if (failed(expectKinds(op, in, std::string(in.size(), 'r'))))
     return failure();
+  for (const Tensor &state : in.take_front(states))
+    if (failed(expectShape(op, state, in[0].getShape(), "gradient or moment")))
+      return failure();
+  if (failed(expectShape(op, in[states], {4}, "hyper")) ||
+      failed(expectShape(op, in[states + 1], {}, "gscale")))
+    return failure();
+  return expectShape(op, in[states + 2], {}, "ok");
+}
+
+static EvalResult eval(AdamWOp op, ArrayRef<Tensor> in, const EvalContext &) {
+  if (failed(checkOptimizer(op, in, 4)))
+    return failure();
+  ArrayRef<double> grad = in[1].getFloats(), hyper = in[4].getFloats();
   Tensor param = in[0], moment1 = in[2], moment2 = in[3];
   double gscale = in[5].getFloats()[0];
   if (in[6].getFloats()[0] != 1)
@@ -35,9 +50,9 @@ static EvalResult eval(AdamWOp op, ArrayRef<Tensor> in, const EvalContext &) {
 }
 
 static EvalResult eval(SgdOp op, ArrayRef<Tensor> in, const EvalContext &) {
-  ArrayRef<double> grad = in[1].getFloats(), hyper = in[3].getFloats();
-  if (failed(expectShape(op, in[3], {4}, "hyper")))
+  if (failed(checkOptimizer(op, in, 3)))
     return failure();
+  ArrayRef<double> grad = in[1].getFloats(), hyper = in[3].getFloats();
   Tensor param = in[0], moment = in[2];
   double gscale = in[4].getFloats()[0];
   if (in[5].getFloats()[0] != 1)

@@ -38,6 +38,9 @@ static FailureOr<LogicalIndex> logicalIndex(DropoutOp op, const Tensor &x,
     return op.emitOpError("has ")
            << extents.size() << " extents for rank " << x.getRank();
   std::optional<int64_t> sampleDim = op.getSampleDim();
+  if (sampleDim && (*sampleDim < 0 || *sampleDim >= x.getRank()))
+    return op.emitOpError("sample dimension ")
+           << *sampleDim << " is outside rank " << x.getRank();
   int64_t samples = sampleDim ? extents[*sampleDim] : 0;
   if (sampleDim)
     extents[*sampleDim] = 1;
@@ -79,6 +82,8 @@ static FailureOr<uint64_t> randomKey(DropoutOp op, const EvalContext &context) {
 
 static EvalResult eval(DropoutOp op, ArrayRef<Tensor> in,
                        const EvalContext &context) {
+  if (failed(expectKinds(op, in, "r")))
+    return failure();
   double p = op.getP().convertToDouble();
   if (p == 0)
     return one(in[0]);

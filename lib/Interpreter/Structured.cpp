@@ -257,6 +257,8 @@ static EvalResult eval(IotaOp op, ArrayRef<Tensor> in,
 
 static EvalResult eval(EmbeddingOp op, ArrayRef<Tensor> in,
                        const EvalContext &context) {
+  if (failed(expectKinds(op, in, "ri")))
+    return failure();
   FailureOr<int64_t> offset = context.offset(op, op.getOffsetAttr());
   if (failed(offset))
     return failure();
@@ -277,12 +279,14 @@ static EvalResult eval(EmbeddingOp op, ArrayRef<Tensor> in,
 
 static EvalResult eval(EmbeddingGradOp op, ArrayRef<Tensor> in,
                        const EvalContext &context) {
+  if (failed(expectKinds(op, in, "ir")))
+    return failure();
   FailureOr<int64_t> offset = context.offset(op, op.getOffsetAttr());
   if (failed(offset))
     return failure();
   RankedTensorType type = op.getResult().getType();
-  if (!type.hasStaticShape())
-    return op.emitOpError("has no static shape here");
+  if (!type.hasStaticShape() || type.getRank() == 0)
+    return op.emitOpError("has no static shape of rows here");
   SmallVector<int64_t> expected(in[0].getShape());
   llvm::append_range(expected, type.getShape().drop_front());
   if (failed(expectShape(op, in[1], expected, "dy")))

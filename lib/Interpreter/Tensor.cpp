@@ -19,6 +19,17 @@ int64_t interp::numElements(ArrayRef<int64_t> shape) {
   return count;
 }
 
+bool interp::isTooLarge(ArrayRef<int64_t> shape) {
+  constexpr int64_t limit = int64_t(1) << 31;
+  int64_t count = 1;
+  for (int64_t extent : shape) {
+    if (extent > limit / count)
+      return true;
+    count *= std::max<int64_t>(extent, 1);
+  }
+  return false;
+}
+
 SmallVector<int64_t> interp::rowMajorStrides(ArrayRef<int64_t> shape) {
   SmallVector<int64_t> strides(shape.size(), 1);
   for (int64_t d = int64_t(shape.size()) - 2; d >= 0; --d)

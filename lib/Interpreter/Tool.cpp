@@ -185,6 +185,8 @@ Tensor Tool::value(ModuleOp module, StringRef name, Type type, int64_t rank) {
   for (int64_t &extent : shape)
     if (ShapedType::isDynamic(extent))
       extent = options.extent;
+  if (isTooLarge(shape))
+    return Tensor(); // the machine says so
   uint64_t key = random::key(options.seed, rank, instanceKey(name));
   if (isa<FloatType>(tensor.getElementType())) {
     Tensor result = Tensor::floats(shape);

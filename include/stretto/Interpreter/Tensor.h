@@ -69,6 +69,9 @@ template <> inline llvm::MutableArrayRef<int64_t> Tensor::write<int64_t>() {
 }
 
 int64_t numElements(llvm::ArrayRef<int64_t> shape);
+/// Is a tensor of `shape` too large to be held here (2^31 elements, 16 GiB)?
+/// Dynamic extents count as one.
+bool isTooLarge(llvm::ArrayRef<int64_t> shape);
 /// Row-major strides in elements.
 llvm::SmallVector<int64_t> rowMajorStrides(llvm::ArrayRef<int64_t> shape);
 std::string shapeText(llvm::ArrayRef<int64_t> shape); // "2x3", "scalar"

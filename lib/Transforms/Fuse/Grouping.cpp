@@ -83,10 +83,10 @@ private:
     for (Group &group : groups) {
       complete(group);
       std::string why;
-      auto space = spaceOf(group, &why);
-      if (!space)
+      auto row = rowOf(group, &why);
+      if (!row)
         return group.members[0]->emitOpError("cannot be a kernel: ") << why;
-      inner.push_back(space->second);
+      rows.push_back(*row);
     }
     return success();
   }
@@ -144,10 +144,9 @@ private:
     });
   }
 
-  /// Extents of rows and of the inner loops, or nothing when the group is no
-  /// kernel.
-  std::optional<std::pair<int64_t, int64_t>>
-  spaceOf(const Group &group, std::string *why = nullptr) {
+  /// Elements of a row that reductions walk over several times (0 without
+  /// reductions), or nothing when the group is no kernel.
+  std::optional<int64_t> rowOf(const Group &group, std::string *why = nullptr) {
     auto graph =
         KernelGraph::build(group.ops, group.inputs, group.outputs, why);
     if (failed(graph))
@@ -155,8 +154,10 @@ private:
     auto space = chooseSpace(*graph, why);
     if (failed(space) || failed(planKernel(*graph, *space, why)))
       return std::nullopt;
-    return std::pair(graph->extentOf(space->rows),
-                     graph->extentOf(space->inner));
+    bool reduces = llvm::any_of(graph->nodes, [](auto &node) {
+      return node->kind == NodeKind::Reduce;
+    });
+    return reduces ? graph->extentOf(space->inner) : 0;
   }
 
   bool tryMerge(unsigned first, unsigned second) {
@@ -170,17 +171,15 @@ private:
     complete(merged);
     if (merged.inputs.size() + merged.outputs.size() > maxBuffers)
       return false;
-    auto space = spaceOf(merged);
-    if (!space)
-      return false;
-    int64_t before = std::max(inner[first], inner[second]);
-    if (space->second > before && space->second > maxGrownRow)
+    auto row = rowOf(merged);
+    if (!row ||
+        (*row > std::max(rows[first], rows[second]) && *row > maxGrownRow))
       return false;
     for (Operation *op : merged.members)
       groupOf[op] = first;
     groups[first] = std::move(merged);
     groups[second] = {};
-    inner[first] = space->second;
+    rows[first] = *row;
     for (auto it = refused.begin(); it != refused.end();)
       it = it->first == first || it->second == first ? refused.erase(it)
                                                      : std::next(it);
@@ -376,7 +375,7 @@ private:
       if (index < 0)
         continue;
       output.alias = index;
-      if (!spaceOf(group))
+      if (!rowOf(group))
         output.alias = -1;
     }
   }
@@ -405,7 +404,7 @@ private:
   SegmentOp segment;
   Block &block;
   std::vector<Group> groups;
-  SmallVector<int64_t> inner; // extent of a row, per group
+  SmallVector<int64_t> rows; // rowOf, per group
   DenseMap<Operation *, unsigned> position, groupOf;
   std::set<std::pair<unsigned, unsigned>> refused;
 };

@@ -260,7 +260,9 @@ void expectSame(const std::string &segment, RunOptions options,
   SCOPED_TRACE(printed);
   if (options.kernels >= 0)
     EXPECT_EQ(llvm::range_size(fused->getOps<KernelOp>()), options.kernels);
-  auto library = compileKernels(*fused);
+  KernelOptions compile;
+  compile.cpu = options.cpu;
+  auto library = compileKernels(*fused, compile);
   ASSERT_TRUE(succeeded(library));
   SharedObject code(library->image);
   auto segmentOp = fused->lookupSymbol<SegmentOp>("f");

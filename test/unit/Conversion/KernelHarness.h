@@ -21,6 +21,7 @@ struct RunOptions {
   double offset = 0, scale = 1;
   /// Kernels expected after fusion, or -1.
   int kernels = -1;
+  const char *cpu = "host";
 };
 
 /// `segment` is the text of one stretto.segment called @f; the mesh, when its

@@ -250,7 +250,9 @@ private:
 TEST(RandomGraphs, CompiledEqualsInterpreted) {
   for (unsigned seed = 0; seed < 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    expectSame(Generator(seed).segment(), {3e-5});
+    // Every fourth without vector extensions.
+    expectSame(Generator(seed).segment(),
+               {3e-5, 0, 5, 0, 1, -1, seed % 4 ? "host" : "x86-64"});
     if (testing::Test::HasFailure())
       return;
   }

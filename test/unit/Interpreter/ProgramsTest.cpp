@@ -121,6 +121,42 @@ TEST(Programs, WhatWasNotPlannedIsRefused) {
       << program.errors;
 }
 
+/// What running `op` on `arguments` complains of.
+static std::string complaint(const std::string &types, const std::string &op,
+                             const std::string &results, int numResults,
+                             llvm::ArrayRef<Tensor> arguments) {
+  TestProgram program(oneOp(types, op, results, numResults));
+  llvm::SmallVector<RankTensors> values;
+  for (const Tensor &argument : arguments)
+    values.push_back({argument});
+  Machine machine(program.get(), MeshAttr(), 1, 1);
+  EXPECT_TRUE(mlir::failed(machine.call(program.find<SegmentOp>("f"), values)));
+  return program.errors;
+}
+
+TEST(Programs, WhatVerifiersLeaveOpenIsDiagnosed) {
+  std::string v = "tensor<2xf32>", m = "tensor<3x2xf32>";
+  EXPECT_NE(
+      complaint(
+          "%x: " + m + ", %g: tensor<4xf32>, %d: " + m,
+          "stretto.rms_norm_grad %x, %g, %d {eps = 0.1 : f64} : " + m +
+              ", tensor<4xf32>, " + m + " -> " + m + ", tensor<4xf32>",
+          m + ", tensor<4xf32>", 2,
+          {Tensor::floats({3, 2}), Tensor::floats({4}), Tensor::floats({3, 2})})
+          .find("scale or shift is 4 here, expected 2"),
+      std::string::npos);
+  EXPECT_NE(complaint("%x: tensor<2xi32>",
+                      "stretto.softmax %x {dim = 0 : i64} : tensor<2xi32> -> "
+                      "tensor<2xi32>",
+                      "tensor<2xi32>", 1, {Tensor::ints({2})})
+                .find("operand #0 must be real"),
+            std::string::npos);
+  EXPECT_NE(complaint("", "stretto.constant 1.0 : tensor<65536x65536xf32>",
+                      "tensor<65536x65536xf32>", 1, {})
+                .find("too large for the reference"),
+            std::string::npos);
+}
+
 TEST(Programs, RunTimeShapesMustAgree) {
   TestProgram program(oneOp("%a: tensor<?x2xf32>, %b: tensor<?x2xf32>",
                             "stretto.add %a, %b : tensor<?x2xf32>, "
