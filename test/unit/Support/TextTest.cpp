@@ -1,8 +1,8 @@
 #include "stretto/Support/Text.h"
 
 #include <gtest/gtest.h>
-#include <vector>
 #include <limits>
+#include <vector>
 
 using namespace stretto;
 
