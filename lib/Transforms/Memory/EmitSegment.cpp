@@ -42,10 +42,10 @@ private:
       std::optional<Access> &sum = accesses[*buffer.argument];
       sum = sum ? exec::both(*sum, access) : access;
     }
-    return exec::OperandAttr::get(builder.getContext(), access,
-                                  !buffer.argument, buffer.argument.value_or(0),
-                                  buffer.argument ? 0 : buffer.offset,
-                                  buffer.bytes);
+    return exec::OperandAttr::get(
+        builder.getContext(), access, !buffer.argument,
+        buffer.argument.value_or(buffer.number),
+        buffer.argument ? 0 : buffer.offset, buffer.bytes);
   }
   Attribute read(Value value) {
     return use(plan.bufferOf(value), Access::Read);

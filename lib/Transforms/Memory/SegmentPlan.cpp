@@ -179,7 +179,7 @@ private:
     }
     if (uint64_t bytes = workspaceBytes(&op)) {
       plan.workspaces[&op] = plan.buffers.size();
-      plan.buffers.push_back({bytes, time, time, std::nullopt, 0});
+      plan.buffers.push_back({bytes, time, time, std::nullopt, 0, 0});
     }
   }
 
@@ -231,7 +231,7 @@ private:
     for (auto [index, buffer] : llvm::enumerate(plan.buffers))
       if (buffer.argument == argument)
         return index;
-    plan.buffers.push_back({bytes, end, end, argument, 0});
+    plan.buffers.push_back({bytes, end, end, argument, 0, 0});
     return plan.buffers.size() - 1;
   }
 
@@ -246,7 +246,7 @@ private:
       if (overwritten) {
         unsigned saved = plan.buffers.size();
         plan.buffers.push_back(
-            {plan.buffers[move.from].bytes, end, end, std::nullopt, 0});
+            {plan.buffers[move.from].bytes, end, end, std::nullopt, 0, 0});
         copies.push_back({move.from, saved});
         move.from = saved;
       }
@@ -261,8 +261,11 @@ private:
       lifetimes.push_back(
           {buffer.first, buffer.last, buffer.argument ? 0 : buffer.bytes});
     Packing packing = pack(lifetimes, exec::bufferAlignment);
-    for (auto [buffer, offset] : llvm::zip(plan.buffers, packing.offsets))
+    unsigned number = 0;
+    for (auto [buffer, offset] : llvm::zip(plan.buffers, packing.offsets)) {
       buffer.offset = offset;
+      buffer.number = buffer.argument ? 0 : number++;
+    }
     plan.scratch = packing.bytes;
   }
 

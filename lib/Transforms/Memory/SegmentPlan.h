@@ -32,6 +32,7 @@ struct Buffer {
   int64_t first = 0, last = 0;      ///< commands that touch it, copies included
   std::optional<unsigned> argument; ///< else scratch
   uint64_t offset = 0;              ///< in scratch
+  unsigned number = 0;              ///< among the buffers in scratch
 };
 
 /// A copy of whole buffers.
