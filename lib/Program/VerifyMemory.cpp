@@ -107,8 +107,8 @@ private:
   void read(const program::Call &call, const program::Command &command,
             const program::Operand &operand, const Toucher &toucher) {
     MemoryRange range = rangeOf(call, operand);
-    report(at(range).read(range.bytes, toucher, valueOf(call, operand)), call,
-           command, range);
+    report(at(range).read(range.bytes, toucher, valueOf(call, operand, true)),
+           call, command, range);
     markUseful(range);
   }
 
@@ -131,9 +131,9 @@ private:
       report("writes what only 'train' may change", call, command, range);
     if (kept || range.region == Region::State)
       useful[callIndex] = true;
-    report(
-        at(range).write(range.bytes, toucher, asBuffer, valueOf(call, operand)),
-        call, command, range);
+    report(at(range).write(range.bytes, toucher, asBuffer,
+                           valueOf(call, operand, false)),
+           call, command, range);
   }
 
   /// Members of a group must meet in the same order: two collectives of one

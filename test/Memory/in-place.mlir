@@ -27,8 +27,8 @@ stretto.segment @argument(%x: tensor<16xf32>) -> tensor<16xf32> attributes {dire
 // CHECK-LABEL: program.segment @live(
 // CHECK-NEXT: program.launch @fresh(r arg0[0, 64], w local0[[T:.*]])
 // CHECK-NEXT: program.copy(r local0[[T]], w local1[[U:.*]])
-// CHECK-NEXT: program.launch @twice(rw local1[[U]])
-// CHECK-NEXT: program.launch @sum(r local0[[T]], r local1[[U]], w arg1[0, 64])
+// CHECK-NEXT: program.launch @twice(rw local2[[U]])
+// CHECK-NEXT: program.launch @sum(r local0[[T]], r local2[[U]], w arg1[0, 64])
 stretto.segment @live(%x: tensor<16xf32>) -> tensor<16xf32> attributes {direction = "forward"} {
   %t = stretto.launch @fresh(%x) {aliases = array<i64: -1>, scalars = []} : (tensor<16xf32>) -> tensor<16xf32>
   %u = stretto.launch @twice(%t) {aliases = array<i64: 0>, scalars = []} : (tensor<16xf32>) -> tensor<16xf32>

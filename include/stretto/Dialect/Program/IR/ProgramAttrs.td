@@ -74,8 +74,9 @@ def Program_SlotAttr : Program_Attr<"Slot", "slot"> {
 def Program_OperandAttr : Program_Attr<"Operand", "operand"> {
   let summary = "what a command touches: `r arg2[0, 64]`, `w local0[128, 64]`";
   let description = [{
-    Access, then an argument of the segment or a buffer in its scratch, by number,
-    then offset (in the argument, in the scratch) and bytes.
+    Access, then an argument of the segment or a value in its scratch, by number,
+    then offset (in the argument, in the scratch) and bytes. `rw local3` reads
+    value 2 and writes value 3 in its place.
   }];
   let parameters = (ins "Access":$access, "bool":$local, "unsigned":$index,
                         "uint64_t":$offset, "uint64_t":$bytes);
