@@ -224,7 +224,6 @@ int stretto::runModelCommand(llvm::ArrayRef<const char *> arguments,
   std::error_code code = writeFile(path, text);
   if (!code)
     return 0;
-  err << "error: cannot write " << quote(path) << ": " << code.message()
-      << "\n";
+  err << "error: cannot write '" << path << "': " << code.message() << "\n";
   return cannotWrite;
 }
