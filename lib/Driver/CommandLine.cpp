@@ -93,6 +93,16 @@ private:
 };
 } // namespace
 
+/// "unknown option '--dumpdir'; did you mean '--dump-dir'?"
+static std::string unexpected(const OptionTable &table, std::string word) {
+  if (!llvm::StringRef(word).starts_with("-"))
+    return "unexpected '" + word + "'; one MODEL is enough";
+  std::string nearest, name = word.substr(0, word.find('='));
+  bool isNear = table.findNearest(name, nearest) <= 2;
+  return "unknown option '" + word + "'" +
+         (isNear ? "; did you mean '" + nearest + "'?" : "");
+}
+
 std::optional<int> driver::parseCommandLine(llvm::StringRef command,
                                             llvm::StringRef usage,
                                             CommandArguments arguments,
@@ -119,7 +129,7 @@ std::optional<int> driver::parseCommandLine(llvm::StringRef command,
     else if ((unknown || input) && passUnknown)
       line.rest.push_back(arg->getAsString(list));
     else if ((unknown || input) && reader.problem.empty())
-      reader.problem = "unexpected '" + arg->getAsString(list) + "'";
+      reader.problem = unexpected(table, arg->getAsString(list));
   }
   reader.text(OPT_recipe, line.compile.recipe);
   reader.text(OPT_plan, line.compile.plan);

@@ -168,10 +168,12 @@ private:
             [&](auto o) { return nodeOf(o.getX()); })
         .Case([&](ReduceOp o) { return lowerReduce(o); })
         .Case([&](CompareOp o) {
+          requireSame(o.getLhs(), o.getRhs());
           return make.compare(o.getPredicate(), nodeOf(o.getLhs()),
                               nodeOf(o.getRhs()));
         })
         .Case([&](SelectOp o) {
+          requireSame(o.getOnTrue(), o.getOnFalse());
           return make.select(nodeOf(o.getCondition()), nodeOf(o.getOnTrue()),
                              nodeOf(o.getOnFalse()));
         })
@@ -192,6 +194,11 @@ private:
         .Case([&](EmbeddingOp o) { return lowerEmbedding(o); })
         .Case([&](RopeOp o) { return lowerRope(o); })
         .Default([&](Operation *o) { return lowerPointwise(o); });
+  }
+
+  void requireSame(Value lhs, Value rhs) {
+    if (elementOf(lhs) != elementOf(rhs))
+      fail("operands differ in element type; use stretto.convert");
   }
 
   Element type(Operation *op) {
@@ -347,8 +354,9 @@ private:
   Node *lowerRope(RopeOp op) {
     unsigned last = dim(op.getX(), 3);
     int64_t half = shapeOf(op.getX())[3] / 2;
-    if (half == 1 || (!ropes.empty() && ropes[0].dim != last)) {
-      fail("rope needs a head dimension above 2, one per kernel");
+    if (half == 1 || type(op) != Element::F32 ||
+        (!ropes.empty() && ropes[0].dim != last)) {
+      fail("rope needs f32 and a head dimension above 2, one per kernel");
       return nullptr;
     }
     Node *x = nodeOf(op.getX()), *position = nodeOf(op.getPositions());

@@ -120,6 +120,21 @@ void KernelGraph::simplify() {
   for (unsigned dim = extents.size(); dim-- > 1;)
     if (canMerge(dim - 1))
       mergeDim(dim - 1);
+  dropEmptyReductions();
+}
+
+/// A reduction over dimensions of extent 1 is its operand.
+void KernelGraph::dropEmptyReductions() {
+  auto skip = [](Node *&node) {
+    while (node && node->kind == NodeKind::Reduce && !node->reduced)
+      node = node->operands[0];
+  };
+  for (auto &node : nodes)
+    llvm::for_each(node->operands, skip);
+  for (Root &root : roots) {
+    skip(root.value);
+    skip(root.row);
+  }
 }
 
 /// The contiguous dimension of a load that is strided along the last one.

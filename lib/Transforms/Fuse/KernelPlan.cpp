@@ -89,7 +89,7 @@ public:
           return std::make_tuple(!l.prologue, l.level, l.temps.empty()) <
                  std::make_tuple(!r.prologue, r.level, r.temps.empty());
         });
-    if (failed(checkInPlace()))
+    if (failed(checkArrays()) || failed(checkInPlace()))
       return failure();
     return std::move(plan);
   }
@@ -253,6 +253,19 @@ private:
     }
     plan.nests.push_back({prologue, level, axes, reduced, {}, {}, {}});
     return plan.nests.back();
+  }
+
+  /// Reductions that keep inner dimensions leave arrays on the stack.
+  LogicalResult checkArrays() {
+    int64_t bytes = 0;
+    for (auto &node : g.nodes)
+      if (node->kind == NodeKind::Reduce && plan.innerAxes(node.get()))
+        bytes += g.extentOf(plan.innerAxes(node.get())) * bytesOf(node->type);
+    if (bytes <= maxArrayBytes)
+      return success();
+    if (why)
+      *why = "the reductions of a row need too much memory";
+    return failure();
   }
 
   LogicalResult checkInPlace() {

@@ -100,6 +100,18 @@ stretto.segment @f(%x: tensor<4x3xNxf32>, %b: tensor<Nxf32>, %dy: tensor<4x3xNxf
                   {2e-6, 0, 5, 0, 1, 1});
 }
 
+TEST(Columns, ASumOverOneRowIsThatRow) {
+  expectSame(R"(
+stretto.segment @f(%x: tensor<1x1000003xf32>, %acc: tensor<1000003xf32>) -> (tensor<1000003xf32> {stretto.alias = 1 : i64}) attributes {direction = "backward"} {
+  %e = stretto.exp %x : tensor<1x1000003xf32> -> tensor<1x1000003xf32>
+  %s = stretto.reduce sum %e dims [0] : tensor<1x1000003xf32> -> tensor<1000003xf32>
+  %t = stretto.tanh %s : tensor<1000003xf32> -> tensor<1000003xf32>
+  %n = stretto.add %acc, %t : tensor<1000003xf32>, tensor<1000003xf32> -> tensor<1000003xf32>
+  stretto.yield %n : tensor<1000003xf32>
+})",
+             {2e-6, 0, 5, 0, 1, 1});
+}
+
 TEST(Columns, PositionsRepeatOverTheBatch) {
   expectSameSizes(R"(
 stretto.segment @f(%t: tensor<7xNxf32>, %i: tensor<4x3xi32>, %p: tensor<3xNxf32>, %b: tensor<Nxf32>) -> tensor<4x3xNxf32> attributes {direction = "forward"} {

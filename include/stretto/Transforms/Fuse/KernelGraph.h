@@ -178,6 +178,7 @@ private:
   bool canMerge(unsigned dim);
   void mergeDim(unsigned dim);
   void removeDim(unsigned dim);
+  void dropEmptyReductions();
   friend class GraphBuilder;
 };
 

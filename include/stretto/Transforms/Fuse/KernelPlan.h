@@ -38,6 +38,8 @@ struct KernelPlan {
 
 /// Bytes of row temporaries that may lie on the stack.
 constexpr int64_t maxTempBytes = 64 << 10;
+/// Bytes of reductions that keep inner dimensions.
+constexpr int64_t maxArrayBytes = 256 << 10;
 
 /// Fails when a buffer that is updated in place would be read after it is
 /// written.

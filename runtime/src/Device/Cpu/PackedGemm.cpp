@@ -54,12 +54,43 @@ inline void store(float *to, Floats value) {
   *reinterpret_cast<Floats *>(to) = value;
 }
 
+/// Fetches rows that are packed soon into the second-level cache, a few lines
+/// at a time: the processor does not foresee short pieces at large strides.
+class Prefetch {
+public:
+  Prefetch(const float *start, int64_t stride, int64_t rows, int64_t elements)
+      : row(start), stride(stride), rows(rows), elements(elements) {}
+
+  void lines(int64_t count) {
+    for (; count > 0 && rows > 0; --count) {
+      __builtin_prefetch(row + at, /*write=*/0, /*locality=*/2);
+      at += lanes;
+      if (at >= elements) {
+        at = 0;
+        row += stride;
+        --rows;
+      }
+    }
+  }
+
+private:
+  const float *row;
+  int64_t stride, rows, elements, at = 0;
+};
+
 /// What one block adds to C.
 struct Block {
   const PackedGemm &p;
   int64_t firstTerm, terms;
   int64_t firstColumn, columns;
   float *panels, *strip, *spare;
+  Prefetch &next; ///< block of B
+
+  int64_t tilesPerStrip() const { return columns / width + 1; }
+  int64_t linesPerTile() const {
+    return maxTerms * columns / lanes / tilesPerStrip() / (p.m / maxRows + 1) +
+           1;
+  }
 
   bool accumulates() const { return p.accumulate || firstTerm > 0; }
 };
@@ -139,12 +170,25 @@ void narrowTile(const Block &block, const float *panel, float *c,
     }
 }
 
+/// The last line that each term of the strip at `row` has: the first one is
+/// often that of the strip before.
+Prefetch stripAfter(const Block &block, int64_t row) {
+  const PackedGemm &p = block.p;
+  int64_t last = min(row + maxRows, p.m) - 1;
+  bool useful = p.aRow == 1 && row < p.m;
+  return {p.a + last + block.firstTerm * p.aCol, p.aCol,
+          useful ? block.terms : 0, 1};
+}
+
 template <int rows> void stripTiles(const Block &block, int64_t row) {
   packStrip<rows>(block, row);
+  Prefetch nextStrip = stripAfter(block, row + rows);
   const float *panel = block.panels;
   float *c = block.p.c + row * block.p.cRow + block.firstColumn;
   int64_t column = 0;
   for (; column + width <= block.columns; column += width) {
+    nextStrip.lines(block.terms / block.tilesPerStrip() + 1);
+    block.next.lines(block.linesPerTile());
     tile<rows>(block.strip, panel, block.terms, c + column, block.p.cRow,
                block.accumulates());
     panel += block.terms * width;
@@ -178,9 +222,14 @@ void packedGemm(const PackedGemm &p) {
   float *spare = strip + maxTerms * lanes;
   float *panels = spare + width * maxRows;
   for (int64_t column = 0; column < p.n; column += maxColumns)
-    for (int64_t term = 0; term < p.k; term += maxTerms)
-      multiply({p, term, min(maxTerms, p.k - term), column,
-                min(maxColumns, p.n - column), panels, strip, spare});
+    for (int64_t term = 0; term < p.k; term += maxTerms) {
+      int64_t terms = min(maxTerms, p.k - term);
+      int64_t columns = min(maxColumns, p.n - column);
+      int64_t after = term + terms, left = p.bCol == 1 ? p.k - after : 0;
+      Prefetch next(p.b + after * p.bRow + column, p.bRow, min(maxTerms, left),
+                    columns);
+      multiply({p, term, terms, column, columns, panels, strip, spare, next});
+    }
 }
 
 } // namespace stretto::runtime::STRETTO_ISA_NAMESPACE
