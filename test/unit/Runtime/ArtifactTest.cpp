@@ -115,12 +115,12 @@ TEST_F(ArtifactTest, ErrorsNameTheFile) {
                 "or not written by 'stretto compile')");
   EXPECT_FALSE(*hasPayload(path));
   EXPECT_EQ(openArtifact(folder + "/none").code(), Code::Rejected);
-  EXPECT_EQ(openArtifact(folder).code(), Code::Rejected);
+  EXPECT_EQ(openArtifact(folder).code(), Code::RunFailed);
 }
 
 TEST_F(ArtifactTest, NothingIsLeftWhenItCannotBeWritten) {
   path = folder + "/none/gpt";
-  EXPECT_EQ(write().code(), Code::Rejected);
+  EXPECT_EQ(write().code(), Code::RunFailed);
   EXPECT_EQ(filesInFolder(), 0);
 }
 
