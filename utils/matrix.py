@@ -12,6 +12,7 @@ import fnmatch
 import itertools
 import json
 import os
+import random
 import re
 import subprocess
 import sys
@@ -31,6 +32,7 @@ PLANS = {
     "dp3-tp2": ("dp: 3, tp: 2", False),
     "tp3-sp": ("tp: 3", True),
     "tp3": ("tp: 3", False),
+    "tp6": ("tp: 6", False),
     "dp2-tp4-sp": ("dp: 2, tp: 4", True),
 }
 REQUIRED = ["dp4", "tp4", "dp2-tp2", "tp2-sp", "dp2-tp2-sp"]
@@ -47,7 +49,7 @@ class Case:
 
     name: str
     kind: str
-    plan: str
+    plan: str  # of PLANS, or (mesh, sequence parallelism)
     microbatches: int = 1
     batch: int = 16
     sequence: int = 16
@@ -73,7 +75,7 @@ class Case:
         made = subprocess.run(words, capture_output=True, text=True)
         if made.returncode:
             return made.stderr
-        mesh, sequence_parallel = PLANS[self.plan]
+        mesh, sequence_parallel = PLANS.get(self.plan) or self.plan
         residual = ", seq: { residual: tp }" if sequence_parallel else ""
         dimensions = "batch: dp" if "dp" in mesh else ""
         if "tp" in mesh:
@@ -141,6 +143,8 @@ def uneven_cases():
         yield case("kv2", kind, "tp4", model={"kv-heads": 2}, flags=qk)
         yield case("kv2", kind, "dp2-tp4-sp", 2, model={"kv-heads": 2}, flags=qk)
         yield case("kv1", kind, "tp4", model={"kv-heads": 1}, flags=())
+        yield case("kv1", kind, "tp2-sp", sequence=15, model={"kv-heads": 1})
+        yield case("kv2", kind, "tp6", model={"kv-heads": 2}, flags=qk)
         yield case("seq17", kind, "tp2-sp", sequence=17, flags=qk)
         yield case("seq17", kind, "dp2-tp2-sp", 4, sequence=17, flags=qk)
         yield case("seq13", kind, "tp4-sp", sequence=13, flags=qk)
@@ -199,6 +203,44 @@ def refused_cases():
     yield Case("refused-m3-of-16", "gpt", "dp2-tp2", 3, error=error)
     error = "18 positions in a table of 17 rows"
     yield Case("refused-sequence", "gpt", "tp2-sp", sequence=18, error=error)
+
+
+def random_cases(count, seed):
+    """Sizes and meshes drawn at random."""
+    draw = random.Random(seed)
+    for index in range(count):
+        dp, tp = draw.choice([1, 2, 3, 4]), draw.choice([1, 2, 3, 4, 5, 6])
+        if dp * tp > 12:
+            dp = 1
+        sequence_parallel = tp > 1 and draw.random() < 0.5
+        axes = [f"{name}: {n}" for name, n in (("dp", dp), ("tp", tp)) if n > 1]
+        kv_heads = draw.randint(1, 5)
+        model = {
+            "layers": draw.randint(1, 2),
+            "heads": kv_heads * draw.randint(1, 3),
+            "kv-heads": kv_heads,
+            "head-dim": 2 * draw.randint(2, 4),
+            "embed": draw.randint(3, 24),
+            "ffn": draw.randint(1, 40),
+            "vocab": draw.randint(2, 70),
+            "dropout": draw.choice([0, 0.1, 0.5]),
+            "label-smoothing": draw.choice([0, 0.1]),
+        }
+        microbatches = draw.randint(1, 4)
+        flags = [draw.choice(["tied", "untied"]), draw.choice(["bias", "no-bias"])]
+        if draw.random() < 0.5:
+            flags.append("qk-norm")
+        yield Case(
+            f"random-{seed}-{index}",
+            draw.choice(["gpt", "llama"]),
+            (", ".join(axes) or "dp: 1", sequence_parallel),
+            microbatches,
+            batch=microbatches * draw.randint(1, 6),
+            sequence=draw.randint(1, 17),
+            model=model,
+            flags=tuple(flags),
+            optimizer="sgd",
+        )
 
 
 def all_cases():
@@ -267,6 +309,8 @@ def run(case, options):
         words += options.option
         done = subprocess.run(words, capture_output=True, text=True)
     good, text = judge(case, done)
+    if not good and options.random:
+        text += f"; {case}"
     return good, f"{text}; {time.time() - start:.1f} s"
 
 
@@ -283,10 +327,16 @@ def main():
     parser.add_argument(
         "--option", action="append", default=[], help="one more option of the check"
     )
+    parser.add_argument(
+        "--random", type=int, default=0, metavar="N", help="N random cases instead"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of random cases (1)")
     options = parser.parse_args()
     cases = [
         case
-        for case in all_cases()
+        for case in (
+            random_cases(options.random, options.seed) if options.random else all_cases()
+        )
         if not options.only
         or any(fnmatch.fnmatchcase(case.name, glob) for glob in options.only)
     ]

@@ -400,6 +400,7 @@ private:
     Node *result = make.compute(Code::Add, x->type, {x, position});
     ropes.push_back({result, x, position, last, half,
                      op.getBase().convertToDouble(), op.getTransposed()});
+    result->count = ropes.size();
     return result;
   }
 

@@ -2,6 +2,7 @@
 
 #include "Rope.h"
 #include <functional>
+#include <utility>
 
 using namespace mlir;
 using namespace stretto;
@@ -67,7 +68,17 @@ void kernel::lowerRopes(KernelGraph &graph, ArrayRef<Rope> ropes) {
   if (ropes.empty())
     return;
   graph.splitDim(ropes[0].dim, ropes[0].half);
-  for (const Rope &rope : ropes) {
+  // Operands come before their users: what a rope turns is lowered already.
+  SmallVector<Node *> marked;
+  for (auto &node : graph.nodes)
+    if (node->kind == NodeKind::Compute && node->code == Code::Add &&
+        node->count)
+      marked.push_back(node.get());
+  for (Node *node : marked) {
+    Rope rope = ropes[std::exchange(node->count, 0) - 1];
+    rope.result = node;
+    rope.x = node->operands[0];
+    rope.position = node->operands[1];
     lower(NodeFactory{graph}, rope);
     recomputeAxes(graph);
   }

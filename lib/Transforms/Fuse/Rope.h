@@ -21,6 +21,8 @@ struct Rope {
   bool transposed;
 };
 
+/// Every node add(x, position) whose `count` is 1 + the index of a rope becomes
+/// that rope: copies that slices and pads made of it as well.
 void lowerRopes(KernelGraph &graph, llvm::ArrayRef<Rope> ropes);
 
 } // namespace stretto::kernel

@@ -191,11 +191,16 @@ void BodyAssigner::fillFromOperands(Operation *op, const OpRule &rule,
       if (failed(split))
         continue;
       for (auto [factor, axes] : llvm::zip(dims[dim], *split)) {
-        if (rule.factors[factor].kind == FactorKind::Blocked || axes.empty() ||
-            !placement.axes[factor].empty() || axesOverlap(axes, used))
-          continue;
-        placement.axes[factor] = canonicalAxes(axes);
-        llvm::append_range(used, axes);
+        bool isFree = rule.factors[factor].kind != FactorKind::Blocked &&
+                      placement.axes[factor].empty() &&
+                      !axesOverlap(axes, used);
+        if (isFree && !axes.empty()) {
+          placement.axes[factor] = canonicalAxes(axes);
+          llvm::append_range(used, axes);
+        }
+        // Minor parts follow only a part that lies just as the operand does.
+        if (placement.axes[factor] != canonicalAxes(axes))
+          break;
       }
     }
   }
