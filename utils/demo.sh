@@ -28,4 +28,5 @@ echo "== train on ${#data[@]} files, $steps steps" >&2
   --sample 200 --prompt "The license ")
 echo "== the plan computes what one device computes" >&2
 stretto check "$model"
-echo "executable, checkpoint and metrics are in $out" >&2
+echo "executable, checkpoint and metrics are in $out; to train on from there:" >&2
+echo "  cd $out && ./gpt --data FILE... --resume checkpoint --steps $((steps * 2)) --save checkpoint" >&2

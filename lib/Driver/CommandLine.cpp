@@ -4,6 +4,7 @@
 #include "llvm/Option/Arg.h"
 #include "llvm/Option/ArgList.h"
 #include "llvm/Option/OptTable.h"
+#include "llvm/Support/Regex.h"
 
 using namespace stretto;
 using namespace stretto::driver;
@@ -93,6 +94,37 @@ private:
 };
 } // namespace
 
+/// The help without the options of other commands: texts such as "check: …"
+/// say whose an option is.
+static void printHelp(const OptionTable &table, llvm::StringRef command,
+                      llvm::StringRef usage, llvm::raw_ostream &out) {
+  std::string title = ("stretto " + command).str(), all;
+  llvm::raw_string_ostream os(all);
+  table.printHelp(os, (title + " " + usage).str().c_str(), title.c_str());
+  llvm::SmallVector<llvm::StringRef> lines;
+  llvm::StringRef(all).split(lines, '\n', -1, /*KeepEmpty=*/true);
+  while (!lines.empty() && lines.back().empty())
+    lines.pop_back();
+  llvm::Regex owned("^(  -.* )(compile|check|explain|verify): (.*)$");
+  llvm::SmallVector<llvm::StringRef> parts;
+  for (llvm::StringRef line : lines) {
+    if (!owned.match(line, &parts))
+      out << line << "\n";
+    else if (parts[2] == command)
+      out << parts[1] << parts[3] << "\n";
+  }
+}
+
+/// "unknown option '--dumpdir'; did you mean '--dump-dir'?"
+static std::string unexpected(const OptionTable &table, std::string word) {
+  if (!llvm::StringRef(word).starts_with("-"))
+    return "unexpected '" + word + "'; one MODEL is enough";
+  std::string nearest, name = word.substr(0, word.find('='));
+  bool isNear = table.findNearest(name, nearest) <= 2;
+  return "unknown option '" + word + "'" +
+         (isNear ? "; did you mean '" + nearest + "'?" : "");
+}
+
 std::optional<int> driver::parseCommandLine(llvm::StringRef command,
                                             llvm::StringRef usage,
                                             CommandArguments arguments,
@@ -104,7 +136,7 @@ std::optional<int> driver::parseCommandLine(llvm::StringRef command,
   InputArgList list = table.ParseArgs(arguments, missingIndex, missingCount);
   std::string title = ("stretto " + command).str();
   if (list.hasArg(OPT_help)) {
-    table.printHelp(out, (title + " " + usage).str().c_str(), title.c_str());
+    printHelp(table, command, usage, out);
     return exitOk;
   }
   Reader reader(list);
@@ -119,7 +151,7 @@ std::optional<int> driver::parseCommandLine(llvm::StringRef command,
     else if ((unknown || input) && passUnknown)
       line.rest.push_back(arg->getAsString(list));
     else if ((unknown || input) && reader.problem.empty())
-      reader.problem = "unexpected '" + arg->getAsString(list) + "'";
+      reader.problem = unexpected(table, arg->getAsString(list));
   }
   reader.text(OPT_recipe, line.compile.recipe);
   reader.text(OPT_plan, line.compile.plan);

@@ -9,6 +9,7 @@
 #include "stretto/Dialect/Stretto/IR/StrettoOps.h"
 #include "stretto/Driver/Executable.h"
 #include "stretto/Driver/Register.h"
+#include "stretto/Support/Files.h"
 #include "stretto/Transforms/Apply/ApplyPlan.h"
 #include "stretto/Transforms/Apply/ApplyRecipe.h"
 #include "llvm/ADT/StringExtras.h"
@@ -72,6 +73,11 @@ Compilation::Compilation(CompileOptions options, llvm::raw_ostream &err)
   context.printOpOnDiagnostic(false);
   handler =
       std::make_unique<SourceMgrDiagnosticHandler>(sources, &context, err);
+  // MLIR repeats what an operation has already said better.
+  context.getDiagEngine().registerHandler([](Diagnostic &diagnostic) {
+    return success(StringRef(diagnostic.str())
+                       .ends_with("failed to infer returned types"));
+  });
 }
 
 Compilation::~Compilation() = default;
@@ -237,20 +243,16 @@ int Compilation::dump(Phase phase) {
     return exitOk;
   if (std::error_code code = llvm::sys::fs::create_directories(options.dumpDir))
     return fail("cannot make '" + options.dumpDir + "': " + code.message(),
-                exitInputRejected);
+                exitRunFailed);
   SmallString<128> path(options.dumpDir);
   llvm::sys::path::append(path, Twine(int(phase) + 1) + "-" + phaseName(phase) +
                                     ".mlir");
-  std::error_code code;
-  llvm::raw_fd_ostream os(path, code);
-  if (!code) {
-    moduleRef->print(os);
-    os << "\n";
-    os.close();
-    code = os.error();
-    os.clear_error();
-  }
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  moduleRef->print(os);
+  os << "\n";
+  std::error_code code = writeFile(path, text);
   return code ? fail("cannot write '" + path + "': " + code.message(),
-                     exitInputRejected)
+                     exitRunFailed)
               : exitOk;
 }

@@ -44,15 +44,26 @@ struct TemporaryFile {
 };
 } // namespace
 
+/// `stretto train` hands what follows MODEL to the executable: its help, too.
+static void printRunnerHelp(llvm::raw_ostream &out) {
+  out << "\nOPTIONS OF THE EXECUTABLE, which may follow MODEL:\n";
+  out.flush();
+  std::string runner = findRunner();
+  llvm::sys::ExecuteAndWait(runner, {runner, "--help"});
+}
+
 int stretto::runTrainCommand(CommandArguments arguments, llvm::raw_ostream &out,
                              llvm::raw_ostream &err) {
   CommandLine line;
   if (auto code = parseCommandLine(
           "train",
           "MODEL --data FILE… [--recipe FILE] [--plan FILE] [--ranks N] "
-          "[options of the executable: see `./executable --help`]",
-          arguments, /*passUnknown=*/true, line, out, err))
+          "[options of the executable]",
+          arguments, /*passUnknown=*/true, line, out, err)) {
+    if (*code == exitOk)
+      printRunnerHelp(out);
     return *code;
+  }
   TemporaryFile executable;
   if (std::error_code code = llvm::sys::fs::createTemporaryFile(
           "stretto-train", "", executable.path)) {

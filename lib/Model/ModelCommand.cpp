@@ -5,6 +5,7 @@
 #include "mlir/IR/Verifier.h"
 #include "stretto/Model/Gpt.h"
 #include "stretto/Model/Llama.h"
+#include "stretto/Support/Files.h"
 #include "stretto/Support/Text.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -43,7 +44,7 @@ struct ModelOptionTable : GenericOptTable {
       : GenericOptTable(OptionStrTable, OptionPrefixesTable, optionInfos) {}
 };
 
-constexpr int usageError = 2, inputRejected = 3;
+constexpr int usageError = 2, inputRejected = 3, cannotWrite = 5;
 
 /// Reads typed values out of a parsed command line.
 class Arguments {
@@ -220,13 +221,9 @@ int stretto::runModelCommand(llvm::ArrayRef<const char *> arguments,
     out << text;
     return 0;
   }
-  llvm::Error failure = llvm::writeToOutput(path, [&](llvm::raw_ostream &file) {
-    file << text;
-    return llvm::Error::success();
-  });
-  if (!failure)
+  std::error_code code = writeFile(path, text);
+  if (!code)
     return 0;
-  err << "error: cannot write " << quote(path) << ": "
-      << llvm::toString(std::move(failure)) << "\n";
-  return inputRejected;
+  err << "error: cannot write '" << path << "': " << code.message() << "\n";
+  return cannotWrite;
 }

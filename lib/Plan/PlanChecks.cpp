@@ -270,7 +270,7 @@ void NameChecker::checkTensor(const NamedTensor &tensor) {
     for (const auto &[otherName, other] : used)
       for (const std::string &axis : placement.axes) {
         if (!llvm::is_contained(other.axes, axis) ||
-            !reported.insert(axis + "/" + otherName + "/" + dim.name).second)
+            !reported.insert("axis " + axis).second)
           continue;
         (void)diags.error(placement.location,
                           "axis " + quote(axis) + " would split both " +

@@ -87,7 +87,7 @@ private:
     if (!slot)
       return {};
     return exec::SlotAttr::get(context, exec::Region(slot->region),
-                               slot->offset, slot->bytes);
+                               slot->offset, slot->bytes, slot->value);
   }
   ArrayAttr slots(const std::vector<std::unique_ptr<program::SlotT>> &list) {
     SmallVector<Attribute> attributes;

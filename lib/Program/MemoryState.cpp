@@ -41,7 +41,7 @@ MemoryState::Pieces::iterator MemoryState::cut(ByteRange range) {
 }
 
 void MemoryState::set(ByteRange range, Stamp writer, int64_t call,
-                      bool asBuffer) {
+                      bool asBuffer, uint64_t value) {
   if (range.begin == range.end)
     return;
   auto first = cut(range);
@@ -52,12 +52,14 @@ void MemoryState::set(ByteRange range, Stamp writer, int64_t call,
   piece.written = true;
   piece.asBuffer = asBuffer;
   piece.buffer = range;
+  piece.value = value;
   piece.writer = writer;
   piece.call = call;
   pieces[range.begin] = std::move(piece);
 }
 
-Hazard MemoryState::read(ByteRange range, const Toucher &toucher) {
+Hazard MemoryState::read(ByteRange range, const Toucher &toucher,
+                         uint64_t value) {
   Hazard worst = Hazard::None;
   for (auto piece = cut(range);
        piece != pieces.end() && piece->first < range.end; ++piece) {
@@ -66,7 +68,8 @@ Hazard MemoryState::read(ByteRange range, const Toucher &toucher) {
       worst = Hazard::Uninitialized;
     else if (!happenedBefore(here.writer, *toucher.clock))
       worst = Hazard::ReadAfterWrite;
-    else if (here.asBuffer && !(here.buffer == range))
+    else if (here.asBuffer && (!(here.buffer == range) ||
+                               (value && here.value && value != here.value)))
       worst = Hazard::OtherBuffer;
     // A later read of the same stream stands for the earlier ones.
     auto *mine = llvm::find_if(here.readers, [&](Stamp reader) {
@@ -83,7 +86,7 @@ Hazard MemoryState::read(ByteRange range, const Toucher &toucher) {
 }
 
 Hazard MemoryState::write(ByteRange range, const Toucher &toucher,
-                          bool asBuffer) {
+                          bool asBuffer, uint64_t value) {
   Hazard worst = Hazard::None;
   for (auto piece = cut(range);
        piece != pieces.end() && piece->first < range.end; ++piece) {
@@ -94,7 +97,7 @@ Hazard MemoryState::write(ByteRange range, const Toucher &toucher,
       if (!happenedBefore(reader, *toucher.clock))
         worst = Hazard::WriteAfterRead;
   }
-  set(range, toucher.stamp, toucher.call, asBuffer);
+  set(range, toucher.stamp, toucher.call, asBuffer, value);
   return worst;
 }
 

@@ -53,7 +53,7 @@ struct Toucher {
 enum class Hazard {
   None,
   Uninitialized,  ///< nothing wrote the bytes (scratch: in this call)
-  OtherBuffer,    ///< they were written as part of another buffer
+  OtherBuffer,    ///< they were written as another buffer or value
   ReadAfterWrite, ///< the writer may still be at work
   WriteAfterRead, ///< a reader may still be at work
   WriteAfterWrite
@@ -66,9 +66,11 @@ public:
 
   /// Written by the host before the function, as one buffer.
   void initialize(ByteRange range) { set(range, {}, -1, true); }
-  Hazard read(ByteRange range, const Toucher &toucher);
-  /// `asBuffer`: later reads must be of the same range.
-  Hazard write(ByteRange range, const Toucher &toucher, bool asBuffer);
+  /// `value`: the number of what is read, 0 when it has none.
+  Hazard read(ByteRange range, const Toucher &toucher, uint64_t value = 0);
+  /// `asBuffer`: later reads must be of the same range and of the same value.
+  Hazard write(ByteRange range, const Toucher &toucher, bool asBuffer,
+               uint64_t value = 0);
   /// Calls whose writes are what `range` holds, each perhaps more than once.
   llvm::SmallVector<int64_t, 2> writersOf(ByteRange range);
   /// Whether all of `range` was written last as this very buffer.
@@ -79,7 +81,8 @@ private:
     uint64_t end = 0;
     bool written = false;
     bool asBuffer = false;
-    ByteRange buffer; ///< the range that was written
+    ByteRange buffer;   ///< the range that was written
+    uint64_t value = 0; ///< and as which value
     Stamp writer;
     int64_t call = -1;
     llvm::SmallVector<Stamp, 2> readers;
@@ -89,7 +92,8 @@ private:
   /// Cuts pieces at the borders of `range`; returns the first inside.
   Pieces::iterator cut(ByteRange range);
   void cutAt(uint64_t at);
-  void set(ByteRange range, Stamp writer, int64_t call, bool asBuffer);
+  void set(ByteRange range, Stamp writer, int64_t call, bool asBuffer,
+           uint64_t value = 0);
 
   bool perCall;
   Pieces pieces;

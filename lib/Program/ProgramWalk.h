@@ -60,6 +60,15 @@ inline MemoryRange rangeOf(const program::Call &call,
           {begin, begin + operand.bytes()}};
 }
 
+/// What tells the value in these bytes from others there before and after; 0
+/// when the Program does not say. `old`: what an operand finds that it updates.
+inline uint64_t valueOf(const program::Call &call,
+                        const program::Operand &operand, bool old) {
+  if (operand.space() == program::Space::Local)
+    return operand.index() + 1 - (old && writes(operand.access()));
+  return call.arguments()->Get(operand.index())->value();
+}
+
 inline const program::Segment &segmentOf(const program::Program &program,
                                          const program::Call &call) {
   return *program.segments()->Get(call.segment());

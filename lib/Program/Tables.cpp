@@ -95,6 +95,7 @@ std::unique_ptr<program::SlotT> stretto::toSlot(exec::SlotAttr slot) {
   table->region = program::Region(slot.getRegion());
   table->offset = slot.getOffset();
   table->bytes = slot.getBytes();
+  table->value = slot.getValue();
   return table;
 }
 

@@ -93,10 +93,43 @@ static void verifyKernels(const program::Program &program, Findings &findings) {
     }
 }
 
+/// Of every command something remains: it writes an argument, or scratch that a
+/// later one reads. Else the command that needed it is missing.
+static void verifyUse(const program::Segment &segment, Findings &findings) {
+  MemoryState scratch;
+  std::vector<bool> useful(count(segment.commands()));
+  VectorClock clock = {0};
+  for (size_t i = 0; i < useful.size(); ++i) {
+    const program::Command &command = *segment.commands()->Get(i);
+    Toucher toucher{{0, ++clock[0]}, &clock, int64_t(i)};
+    useful[i] = !count(command.operands());
+    for (const program::Operand *operand : all(command.operands())) {
+      ByteRange range = {operand->offset(),
+                         operand->offset() + operand->bytes()};
+      if (operand->space() != program::Space::Local)
+        useful[i] = useful[i] || writes(operand->access());
+      else if (reads(operand->access()))
+        for (int64_t writer : scratch.writersOf(range))
+          useful[writer] = true;
+    }
+    for (const program::Operand *operand : all(command.operands()))
+      if (operand->space() == program::Space::Local && operand->bytes() &&
+          writes(operand->access()))
+        (void)scratch.write(
+            {operand->offset(), operand->offset() + operand->bytes()}, toucher,
+            true);
+  }
+  for (size_t i = 0; i < useful.size(); ++i)
+    if (!useful[i])
+      findings.error(text(segment.commands()->Get(i)->location()) +
+                     ": nobody reads what it writes");
+}
+
 void stretto::verifySegments(const runtime::Program &program,
                              Findings &findings) {
   verifyKernels(program.table(), findings);
   for (const program::Segment *segment : all(program.table().segments())) {
+    verifyUse(*segment, findings);
     std::vector<ArgumentUse> uses(count(segment->arguments()));
     for (const program::Command *command : all(segment->commands())) {
       for (const program::Operand *operand : all(command->operands()))

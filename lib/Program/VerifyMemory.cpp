@@ -18,7 +18,7 @@ StringRef describe(Hazard hazard) {
   case Hazard::Uninitialized:
     return "reads bytes that nothing wrote";
   case Hazard::OtherBuffer:
-    return "reads bytes that were written as another buffer";
+    return "reads bytes that were written as another buffer or value";
   case Hazard::ReadAfterWrite:
     return "reads bytes that another stream may still write: an event is "
            "missing";
@@ -98,15 +98,17 @@ private:
     // All reads of a command come before its writes.
     for (const program::Operand *operand : all(command.operands()))
       if (reads(operand->access()) && operand->bytes())
-        read(call, command, rangeOf(call, *operand), toucher);
+        read(call, command, *operand, toucher);
     for (const program::Operand *operand : all(command.operands()))
       if (writes(operand->access()) && operand->bytes())
-        write(call, command, rangeOf(call, *operand), toucher, asBuffer);
+        write(call, command, *operand, toucher, asBuffer);
   }
 
   void read(const program::Call &call, const program::Command &command,
-            const MemoryRange &range, const Toucher &toucher) {
-    report(at(range).read(range.bytes, toucher), call, command, range);
+            const program::Operand &operand, const Toucher &toucher) {
+    MemoryRange range = rangeOf(call, operand);
+    report(at(range).read(range.bytes, toucher, valueOf(call, operand, true)),
+           call, command, range);
     markUseful(range);
   }
 
@@ -118,7 +120,9 @@ private:
   }
 
   void write(const program::Call &call, const program::Command &command,
-             const MemoryRange &range, const Toucher &toucher, bool asBuffer) {
+             const program::Operand &operand, const Toucher &toucher,
+             bool asBuffer) {
+    MemoryRange range = rangeOf(call, operand);
     bool kept =
         range.region == Region::Parameters || range.region == Region::Optimizer;
     if (range.region == Region::Inputs)
@@ -127,8 +131,9 @@ private:
       report("writes what only 'train' may change", call, command, range);
     if (kept || range.region == Region::State)
       useful[callIndex] = true;
-    report(at(range).write(range.bytes, toucher, asBuffer), call, command,
-           range);
+    report(at(range).write(range.bytes, toucher, asBuffer,
+                           valueOf(call, operand, false)),
+           call, command, range);
   }
 
   /// Members of a group must meet in the same order: two collectives of one

@@ -68,7 +68,12 @@ std::string stretto::suggest(llvm::StringRef word,
   llvm::StringRef best = nearest(word, candidates);
   if (!best.empty())
     return "; did you mean " + quote(best) + "?";
-  return ("; " + label + ": " + llvm::join(candidates, ", ")).str();
+  constexpr size_t maxListed = 16;
+  std::string text = ("; " + label + ": ").str() +
+                     llvm::join(candidates.take_front(maxListed), ", ");
+  if (candidates.size() > maxListed)
+    text += ", … (" + std::to_string(candidates.size()) + " in all)";
+  return text;
 }
 
 namespace {

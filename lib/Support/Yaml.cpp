@@ -85,6 +85,10 @@ void Converter::onSyntaxError(const llvm::SMDiagnostic &syntax, void *self) {
   std::string message = syntax.getMessage().str();
   if (!message.empty())
     message[0] = llvm::toLower(message[0]);
+  llvm::StringRef line = syntax.getLineContents();
+  if (line.take_while([](char c) { return c == ' ' || c == '\t'; })
+          .contains('\t'))
+    message += "; indent with spaces, YAML takes no tabs";
   (void)converter.diagnostics.error(at, "not valid YAML: " + message);
 }
 

@@ -25,10 +25,10 @@ stretto.segment @argument(%x: tensor<16xf32>) -> tensor<16xf32> attributes {dire
 
 // The old value is read again afterwards.
 // CHECK-LABEL: program.segment @live(
-// CHECK-NEXT: program.launch @fresh(r arg0[0, 64], w local[[T:.*]])
-// CHECK-NEXT: program.copy(r local[[T]], w local[[U:.*]])
-// CHECK-NEXT: program.launch @twice(rw local[[U]])
-// CHECK-NEXT: program.launch @sum(r local[[T]], r local[[U]], w arg1[0, 64])
+// CHECK-NEXT: program.launch @fresh(r arg0[0, 64], w local0[[T:.*]])
+// CHECK-NEXT: program.copy(r local0[[T]], w local1[[U:.*]])
+// CHECK-NEXT: program.launch @twice(rw local2[[U]])
+// CHECK-NEXT: program.launch @sum(r local0[[T]], r local2[[U]], w arg1[0, 64])
 stretto.segment @live(%x: tensor<16xf32>) -> tensor<16xf32> attributes {direction = "forward"} {
   %t = stretto.launch @fresh(%x) {aliases = array<i64: -1>, scalars = []} : (tensor<16xf32>) -> tensor<16xf32>
   %u = stretto.launch @twice(%t) {aliases = array<i64: 0>, scalars = []} : (tensor<16xf32>) -> tensor<16xf32>
@@ -58,10 +58,10 @@ stretto.segment @twice_yielded(%x: tensor<16xf32>) -> (tensor<16xf32>, tensor<16
 
 // Two arguments change places: one is saved first.
 // CHECK-LABEL: program.segment @swap(value.0: 64 rw, value.1: 64 rw) scratch 128
-// CHECK-NEXT: program.copy(r arg1[0, 64], w local[[T:.*]])
-// CHECK-NEXT: program.copy(r arg0[0, 64], w local[[U:.*]])
-// CHECK-NEXT: program.copy(r local[[T]], w arg0[0, 64])
-// CHECK-NEXT: program.copy(r local[[U]], w arg1[0, 64])
+// CHECK-NEXT: program.copy(r arg1[0, 64], w local0[[T:.*]])
+// CHECK-NEXT: program.copy(r arg0[0, 64], w local1[[U:.*]])
+// CHECK-NEXT: program.copy(r local0[[T]], w arg0[0, 64])
+// CHECK-NEXT: program.copy(r local1[[U]], w arg1[0, 64])
 stretto.segment @swap(%x: tensor<16xf32>, %y: tensor<16xf32>) -> (tensor<16xf32> {stretto.alias = 0 : i64}, tensor<16xf32> {stretto.alias = 1 : i64}) attributes {direction = "forward"} {
   stretto.yield %y, %x : tensor<16xf32>, tensor<16xf32>
 }

@@ -53,8 +53,8 @@ module attributes {stretto.mesh = #stretto.mesh<dp = 2>} {
   }
   // The sum is still needed by its all-reduce's other reader: not in place.
   // CHECK-LABEL: program.segment @finish(
-  // CHECK-NEXT: program.collective all_reduce sum f32(r arg0[0, 4], w local[0, 4])
-  // CHECK-NEXT: program.launch @finish_k(r local[0, 4], w arg1[0, 4], w arg2[0, 4], w arg3[0, 4])
+  // CHECK-NEXT: program.collective all_reduce sum f32(r arg0[0, 4], w local0[0, 4])
+  // CHECK-NEXT: program.launch @finish_k(r local0[0, 4], w arg1[0, 4], w arg2[0, 4], w arg3[0, 4])
   stretto.segment @finish(%s: tensor<f32> {stretto.role = "partial_scalar"}) -> (tensor<f32>, tensor<f32>, tensor<f32>) attributes {direction = "finish"} {
     %r = stretto.all_reduce %s {group = #stretto.group<mesh<dp = 2>, {dp}>, kind = #stretto<reduce_kind sum>} : tensor<f32> -> tensor<f32>
     %a, %b, %c = stretto.launch @finish_k(%r) {aliases = array<i64: -1, -1, -1>, scalars = []} : (tensor<f32>) -> (tensor<f32>, tensor<f32>, tensor<f32>)
@@ -77,23 +77,23 @@ module attributes {stretto.mesh = #stretto.mesh<dp = 2>} {
   // CHECK: program.region outputs 64 live 64
   // CHECK: program.region activations 256 live 256
   // CHECK: program.region scratch 64 live 64
-  // CHECK: program.parameter "l.w" f32 [8, 8] on <mesh<dp = 2>, {{.*}}> init <normal(2.000000e-02)> at parameters[0, 256] gradient gradients[64, 256] moments (optimizer[0, 256])
+  // CHECK: program.parameter "l.w" f32 [8, 8] on <mesh<dp = 2>, {{.*}}> init <normal(2.000000e-02)> at parameters[0, 256] gradient gradients[64, 256 : [[G:[0-9]+]]] moments (optimizer[0, 256])
 
   // CHECK-LABEL: program.function @train
   // CHECK-NEXT: program.input "x" f32 [8, 8] dims ["batch", "embed"] on <mesh<dp = 2>, {{\[}}{dp}, {}]> at (inputs[0, 128], inputs[128, 128])
   // CHECK-NEXT: program.input "$hyper" f32 [4] at (inputs[256, 16])
   // CHECK-NEXT: program.output "loss" f32 [] at (outputs[0, 4])
   // One fill for the accumulator and both sums.
-  // CHECK-NEXT: program.call @fill.384(gradients[0, 384])
-  // CHECK-NEXT: program.call @l.fwd(inputs[0, 128], parameters[0, 256], activations[[A:.*]]) instance "l"
-  // CHECK-NEXT: program.call @loss.fwd(activations[[A]], gradients[[S:.*]], activations[[D:.*]]) instance "loss"
-  // CHECK-NEXT: program.call @l.bwd(inputs[0, 128], activations[[D]], gradients[64, 256]) instance "l"
-  // CHECK-NEXT: program.call @l.fwd(inputs[128, 128], parameters[0, 256], activations[[A]]) instance "l" microbatch 1
-  // CHECK-NEXT: program.call @loss.fwd(activations[[A]], gradients[[S]], activations[[D]]) instance "loss" microbatch 1
-  // CHECK-NEXT: program.call @l.bwd(inputs[128, 128], activations[[D]], gradients[64, 256]) instance "l" microbatch 1
-  // CHECK-NEXT: program.call @l.reduce(gradients[64, 256], gradients[{{.*}}, 4]) instance "l"
+  // CHECK-NEXT: program.call @fill.384(gradients[0, 384 : {{[0-9]+}}])
+  // CHECK-NEXT: program.call @l.fwd(inputs[0, 128], parameters[0, 256], activations[0, 128 : [[A:[0-9]+]]]) instance "l"
+  // CHECK-NEXT: program.call @loss.fwd(activations[0, 128 : [[A]]], gradients[[S:.*]], activations[128, 128 : [[D:[0-9]+]]]) instance "loss"
+  // CHECK-NEXT: program.call @l.bwd(inputs[0, 128], activations[128, 128 : [[D]]], gradients[64, 256 : [[G]]]) instance "l"
+  // CHECK-NEXT: program.call @l.fwd(inputs[128, 128], parameters[0, 256], activations[0, 128 : [[B:[0-9]+]]]) instance "l" microbatch 1
+  // CHECK-NEXT: program.call @loss.fwd(activations[0, 128 : [[B]]], gradients[[S]], activations[128, 128 : [[E:[0-9]+]]]) instance "loss" microbatch 1
+  // CHECK-NEXT: program.call @l.bwd(inputs[128, 128], activations[128, 128 : [[E]]], gradients[64, 256 : [[G]]]) instance "l" microbatch 1
+  // CHECK-NEXT: program.call @l.reduce(gradients[64, 256 : [[G]]], gradients[{{.*}}, 4 : {{[0-9]+}}]) instance "l"
   // CHECK-NEXT: program.call @finish(gradients[[S]], outputs[0, 4], {{.*}}) using scratch[0, 64] instance ""
-  // CHECK-NEXT: program.call @l.update(parameters[0, 256], gradients[64, 256], optimizer[0, 256], inputs[256, 16], {{.*}}) instance "l"
+  // CHECK-NEXT: program.call @l.update(parameters[0, 256], gradients[64, 256 : [[G]]], optimizer[0, 256], inputs[256, 16], {{.*}}) instance "l"
   stretto.step @train(%w: tensor<8x8xf32> {stretto.binding = "param:l.w", stretto.init = #stretto.init<normal(0.02)>, stretto.dist = #stretto.dist<mesh<dp = 2>, [{}, {}]>, stretto.global_shape = array<i64: 8, 8>},
                       %m: tensor<8x8xf32> {stretto.binding = "moment1:l.w"},
                       %x: tensor<2x4x8xf32> {stretto.binding = "input:x", stretto.dims = ["batch", "embed"], stretto.dist = #stretto.dist<mesh<dp = 2>, [{}, {dp}, {}]>, stretto.global_shape = array<i64: 2, 8, 8>},

@@ -121,6 +121,20 @@ static LogicalResult collect(ModelGraph &graph, ModuleOp module) {
   return success();
 }
 
+/// Scopes name parameters and key random numbers: one call each.
+static LogicalResult checkScopes(const ModelGraph &graph) {
+  llvm::StringMap<CallOp> taken;
+  for (CallOp call : graph.calls) {
+    auto [it, fresh] = taken.try_emplace(call.getScope(), call);
+    if (!fresh)
+      return (call.emitOpError("has the scope '")
+              << call.getScope() << "' of another call; scopes must differ")
+                 .attachNote(it->second.getLoc())
+             << "the other call";
+  }
+  return success();
+}
+
 FailureOr<ModelGraph> ModelGraph::read(ModuleOp module) {
   FailureOr<ModelOp> model = onlyModel(module);
   if (failed(model))
@@ -132,9 +146,11 @@ FailureOr<ModelGraph> ModelGraph::read(ModuleOp module) {
                         [&](CallOp call, unsigned argument) {
                           return declare(graph, call, argument);
                         })) ||
-      failed(forEachUse(graph, [&](CallOp call, unsigned argument) {
-        return checkTie(graph, call, argument);
-      })))
+      failed(forEachUse(graph,
+                        [&](CallOp call, unsigned argument) {
+                          return checkTie(graph, call, argument);
+                        })) ||
+      failed(checkScopes(graph)))
     return failure();
   return graph;
 }

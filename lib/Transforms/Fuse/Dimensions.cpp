@@ -77,9 +77,12 @@ void Dimensions::identify(Operation *op, ArrayRef<Operation *> ops) {
       .Case([&](ConstantOp) {}) // its users say along what it is constant
       .Case([&](IotaOp o) { axesOf(o.getResult()); })
       .Case<ShardSliceOp, PadOp>([&](auto o) {
-        requireInput(o.getX(),
-                     "a slice or pad reads a value of its own kernel");
-        axesOf(o.getResult());
+        Axes to = axesOf(o.getResult());
+        if (llvm::is_contained(inputs, o.getX()))
+          return; // a load with other strides
+        for (auto [l, r] : llvm::zip(axesOf(o.getX()), to))
+          if (rawExtents[l] == rawExtents[r])
+            classes.unionSets(l, r);
       })
       .Case([&](ReduceOp o) {
         Axes kept;

@@ -7,6 +7,7 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
+#include <utility>
 
 using namespace mlir;
 using namespace stretto;
@@ -307,24 +308,60 @@ private:
     return make.select(keep, scaled, make.constant(0, x->type));
   }
 
+  /// A slice or pad of an input is a load with other strides, of a value of the
+  /// kernel the same expression at other indices.
   Node *lowerSlice(ShardSliceOp op) {
-    SmallVector<int64_t> strides = stridesOf(shapeOf(op.getX()));
-    Linear address = along(op.getResult(), strides);
-    int64_t block = shapeOf(op.getResult())[op.getDim()];
-    addOffset(address, offsetOf(op), block * strides[op.getDim()]);
-    return load(op.getX(), std::move(address));
+    int64_t d = op.getDim(), block = shapeOf(op.getResult())[d];
+    if (inputIndex.count(op.getX())) {
+      SmallVector<int64_t> strides = stridesOf(shapeOf(op.getX()));
+      Linear address = along(op.getResult(), strides);
+      addOffset(address, offsetOf(op), block * strides[d]);
+      return load(op.getX(), std::move(address));
+    }
+    return moved(nodeOf(op.getX()), dim(op.getX(), d), dim(op.getResult(), d),
+                 offsetOf(op), block);
+  }
+
+  /// The expression with index `from` replaced by `to` + scalar * block.
+  Node *moved(Node *node, unsigned from, unsigned to, int64_t scalar,
+              int64_t block, const Guard *guard = nullptr) {
+    if (from == to)
+      return node;
+    auto change = [&](Linear &linear) {
+      int64_t coefficient = std::exchange(linear.coefficients[from], 0);
+      linear.coefficients[to] += coefficient;
+      if (coefficient)
+        addOffset(linear, scalar, coefficient * block);
+    };
+    return make.substitute(node, DimMask(1) << from, change, guard);
+  }
+
+  Guard below(PadOp op, unsigned d) {
+    Guard guard{linear(), shapeOf(op.getX())[d]};
+    guard.index.coefficients[dim(op.getResult(), d)] = 1;
+    return guard;
   }
 
   Node *lowerPad(PadOp op) {
     ArrayRef<int64_t> from = shapeOf(op.getX()), to = shapeOf(op.getResult());
-    Node *node = load(op.getX(), along(op.getResult(), stridesOf(from)));
-    for (auto [d, extents] : llvm::enumerate(llvm::zip(from, to))) {
-      auto [have, want] = extents;
-      if (have >= want)
+    bool isInput = inputIndex.count(op.getX());
+    Node *node = isInput
+                     ? load(op.getX(), along(op.getResult(), stridesOf(from)))
+                     : nodeOf(op.getX());
+    for (unsigned d = 0; d < from.size(); ++d) {
+      bool grows = from[d] < to[d];
+      Guard guard = below(op, d);
+      if (isInput && grows)
+        node->guards.push_back(guard);
+      if (isInput)
         continue;
-      Guard guard{linear(), have};
-      guard.index.coefficients[dim(op.getResult(), d)] = 1;
-      node->guards.push_back(std::move(guard));
+      node = moved(node, dim(op.getX(), d), dim(op.getResult(), d), -1, 0,
+                   grows ? &guard : nullptr);
+      if (grows)
+        node = make.select(
+            make.compare(ComparePredicate::LT, make.index(guard.index),
+                         make.constant(double(guard.limit), Element::I64)),
+            node, make.constant(0, node->type));
     }
     return node;
   }

@@ -32,7 +32,7 @@ static bool isCheap(Operation *op) {
 /// Must the operand be in memory, although the user is in a kernel?
 static bool needsBuffer(OpOperand &use) {
   Operation *user = use.getOwner();
-  return isCommand(user) || isa<ShardSliceOp, PadOp>(user) ||
+  return isCommand(user) ||
          (isa<EmbeddingOp>(user) && use.getOperandNumber() == 0);
 }
 

@@ -113,9 +113,31 @@ void KernelGraph::mergeDim(unsigned dim) {
   removeDim(dim);
 }
 
+/// Drops nodes that no root needs.
+void KernelGraph::sweep() {
+  llvm::DenseSet<Node *> live;
+  std::vector<Node *> work;
+  for (Root &root : roots) {
+    work.push_back(root.value);
+    if (root.row)
+      work.push_back(root.row);
+  }
+  while (!work.empty()) {
+    Node *node = work.back();
+    work.pop_back();
+    if (live.insert(node).second)
+      work.insert(work.end(), node->operands.begin(), node->operands.end());
+  }
+  llvm::erase_if(nodes, [&](auto &node) { return !live.count(node.get()); });
+}
+
 void KernelGraph::simplify() {
+  sweep();
+  DimMask used = 0;
+  forEachLinear([&](Linear &linear) { used |= linear.axes(); });
+  forEachMask([&](DimMask &mask) { used |= mask; });
   for (unsigned dim = extents.size(); dim-- > 0;)
-    if (extents[dim] == 1)
+    if (extents[dim] == 1 || !(used >> dim & 1))
       removeDim(dim);
   for (unsigned dim = extents.size(); dim-- > 1;)
     if (canMerge(dim - 1))
@@ -187,28 +209,16 @@ private:
 
   /// Drops dead nodes and counts uses.
   void sweep() {
+    g.sweep();
     uses.clear();
-    llvm::DenseSet<Node *> live;
-    std::vector<Node *> work;
-    auto visit = [&](Node *node) {
-      if (!node)
-        return;
-      ++uses[node];
-      if (live.insert(node).second)
-        work.push_back(node);
-    };
     for (Root &root : g.roots) {
-      visit(root.value);
-      visit(root.row);
+      ++uses[root.value];
+      if (root.row)
+        ++uses[root.row];
     }
-    while (!work.empty()) {
-      Node *node = work.back();
-      work.pop_back();
+    for (auto &node : g.nodes)
       for (Node *operand : node->operands)
-        visit(operand);
-    }
-    llvm::erase_if(g.nodes,
-                   [&](auto &node) { return !live.count(node.get()); });
+        ++uses[operand];
   }
 
   /// The reduction that `root` stores, alone or added to what its own or

@@ -54,6 +54,12 @@ struct NodeFactory {
   Node *select(Node *condition, Node *onTrue, Node *onFalse) {
     return compute(Code::Select, onTrue->type, {condition, onTrue, onFalse});
   }
+
+  /// The expression with the loop indices `dims` replaced: `change` rewrites a
+  /// linear form; `guard`, when given, restricts every load.
+  Node *substitute(Node *node, DimMask dims,
+                   llvm::function_ref<void(Linear &)> change,
+                   const Guard *guard = nullptr);
 };
 
 } // namespace stretto::kernel

@@ -7,28 +7,12 @@ using namespace mlir;
 using namespace stretto;
 using namespace stretto::kernel;
 
-using Turned = DenseMap<Node *, Node *>;
-
 /// Index i of dimension `dim` (extent 2) becomes 1 - i.
-static void turn(Linear &linear, unsigned dim) {
-  if (linear.coefficients.empty())
-    return;
-  linear.constant += linear.coefficients[dim];
-  linear.coefficients[dim] = -linear.coefficients[dim];
-}
-
-static Node *turn(KernelGraph &g, Node *node, unsigned dim, Turned &done) {
-  if (!(node->axes >> dim & 1))
-    return node;
-  if (Node *known = done.lookup(node))
-    return known;
-  Node copy = *node;
-  turn(copy.address, dim);
-  for (Guard &guard : copy.guards)
-    turn(guard.index, dim);
-  for (Node *&operand : copy.operands)
-    operand = turn(g, operand, dim, done);
-  return done[node] = g.add(std::move(copy));
+static Node *turn(NodeFactory &make, Node *node, unsigned dim) {
+  return make.substitute(node, DimMask(1) << dim, [&](Linear &linear) {
+    linear.constant += linear.coefficients[dim];
+    linear.coefficients[dim] = -linear.coefficients[dim];
+  });
 }
 
 static Node *indexAlong(NodeFactory &make, unsigned dim) {
@@ -39,8 +23,7 @@ static Node *indexAlong(NodeFactory &make, unsigned dim) {
 }
 
 /// Runs after the split: rope.dim is the half, the next dimension the pair.
-static void lower(KernelGraph &g, const Rope &rope) {
-  NodeFactory make{g};
+static void lower(NodeFactory make, const Rope &rope) {
   Node *frequency = make.compute(Code::Frequency, Element::F64,
                                  {indexAlong(make, rope.dim + 1)});
   frequency->value = rope.base;
@@ -54,8 +37,7 @@ static void lower(KernelGraph &g, const Rope &rope) {
                                make.constant(0, Element::I64));
   Node *sign = make.select(isFirst, make.constant(first, Element::F32),
                            make.constant(-first, Element::F32));
-  Turned done;
-  Node *partner = turn(g, rope.x, rope.dim, done);
+  Node *partner = turn(make, rope.x, rope.dim);
   Node *rotated = make.compute(Code::Mul, Element::F32, {partner, sin});
   rope.result->operands = {
       make.compute(Code::Mul, Element::F32, {rope.x, cos}),
@@ -69,6 +51,8 @@ static void recomputeAxes(KernelGraph &g) {
     if (!done.insert({node, true}).second)
       return;
     DimMask mask = node->address.axes();
+    for (const Guard &guard : node->guards)
+      mask |= guard.index.axes();
     for (Node *operand : node->operands) {
       visit(operand);
       mask |= operand->axes;
@@ -84,7 +68,7 @@ void kernel::lowerRopes(KernelGraph &graph, ArrayRef<Rope> ropes) {
     return;
   graph.splitDim(ropes[0].dim, ropes[0].half);
   for (const Rope &rope : ropes) {
-    lower(graph, rope);
+    lower(NodeFactory{graph}, rope);
     recomputeAxes(graph);
   }
 }

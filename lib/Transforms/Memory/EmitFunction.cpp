@@ -128,7 +128,8 @@ void FunctionEmitter::emitCall(const PlannedStep &step,
     loc = stepCall.invoke.getLoc();
     microbatch = stepCall.microbatch;
     if (uint64_t bytes = segments.find(stepCall.segment)->second.scratchBytes())
-      scratch = exec::SlotAttr::get(context, exec::Region::Scratch, 0, bytes);
+      scratch =
+          exec::SlotAttr::get(context, exec::Region::Scratch, 0, bytes, 0);
   } else {
     segment = helperSegment(slots.size() == 1,
                             cast<exec::SlotAttr>(slots[0]).getBytes());

@@ -37,22 +37,24 @@ private:
   // Operands
   //===--------------------------------------------------------------------===//
 
-  Attribute use(const Buffer &buffer, Access access) {
+  Attribute use(const Buffer &buffer, unsigned number, Access access) {
     if (buffer.argument) {
       std::optional<Access> &sum = accesses[*buffer.argument];
       sum = sum ? exec::both(*sum, access) : access;
     }
-    return exec::OperandAttr::get(builder.getContext(), access,
-                                  !buffer.argument, buffer.argument.value_or(0),
-                                  buffer.argument ? 0 : buffer.offset,
-                                  buffer.bytes);
+    return exec::OperandAttr::get(
+        builder.getContext(), access, !buffer.argument,
+        buffer.argument.value_or(number), buffer.argument ? 0 : buffer.offset,
+        buffer.bytes);
   }
-  Attribute read(Value value) {
-    return use(plan.bufferOf(value), Access::Read);
+  Attribute use(const Buffer &buffer, Access access) {
+    return use(buffer, buffer.number, access);
   }
-  Attribute write(Value value) {
-    return use(plan.bufferOf(value), Access::Write);
+  Attribute use(Value value, Access access) {
+    return use(plan.bufferOf(value), plan.numberOf(value), access);
   }
+  Attribute read(Value value) { return use(value, Access::Read); }
+  Attribute write(Value value) { return use(value, Access::Write); }
   ArrayAttr list(ArrayRef<Attribute> uses) {
     return builder.getArrayAttr(uses);
   }
@@ -62,9 +64,11 @@ private:
   //===--------------------------------------------------------------------===//
 
   void emit(Location loc, BufferCopy copy) {
-    exec::CopyOp::create(builder, loc,
-                         list({use(plan.buffer(copy.from), Access::Read),
-                               use(plan.buffer(copy.to), Access::Write)}));
+    exec::CopyOp::create(
+        builder, loc,
+        list({copy.value ? read(copy.value)
+                         : use(plan.buffer(copy.from), Access::Read),
+              use(plan.buffer(copy.to), Access::Write)}));
   }
 
   LogicalResult emitCommand(Operation *op) {
@@ -86,9 +90,8 @@ private:
       if (alias == op.getAliases().end())
         uses.push_back(read(operand));
       else
-        uses.push_back(
-            use(plan.bufferOf(op.getResult(alias - op.getAliases().begin())),
-                Access::ReadWrite));
+        uses.push_back(use(op.getResult(alias - op.getAliases().begin()),
+                           Access::ReadWrite));
     }
     for (auto [result, alias] : llvm::zip(op.getResults(), op.getAliases()))
       if (alias < 0)
@@ -100,8 +103,8 @@ private:
 
   LogicalResult emit(GemmOp op) {
     bool accumulate = bool(op.getAcc());
-    Attribute c = use(plan.bufferOf(op.getResult()),
-                      accumulate ? Access::ReadWrite : Access::Write);
+    Attribute c =
+        use(op.getResult(), accumulate ? Access::ReadWrite : Access::Write);
     exec::GemmOp::create(
         builder, op.getLoc(), list({read(op.getA()), read(op.getB()), c}),
         elementType(op.getResult()), op.getM(), op.getN(), op.getK(),

@@ -171,15 +171,19 @@ private:
       if (operand >= 0 && canOverwrite(op, operand)) {
         plan.byValue[result] = plan.byValue[op.getOperand(operand)];
         touch(plan.byValue[result], time);
+        plan.versions[result] = plan.buffers[plan.byValue[result]].versions++;
         continue;
       }
       unsigned buffer = newBuffer(result, time);
+      if (tied >= 0) // the copy, then the update of it
+        plan.versions[result] = plan.buffers[buffer].versions++;
       if (tied >= 0)
-        plan.copies[&op].push_back({plan.byValue[op.getOperand(tied)], buffer});
+        plan.copies[&op].push_back(
+            {plan.byValue[op.getOperand(tied)], buffer, op.getOperand(tied)});
     }
     if (uint64_t bytes = workspaceBytes(&op)) {
       plan.workspaces[&op] = plan.buffers.size();
-      plan.buffers.push_back({bytes, time, time, std::nullopt, 0});
+      plan.buffers.push_back({bytes, time, time, std::nullopt});
     }
   }
 
@@ -216,7 +220,7 @@ private:
         buffer.argument = target;
         continue;
       }
-      moves.push_back({source, bufferOfArgument(target, buffer.bytes)});
+      moves.push_back({source, bufferOfArgument(target, buffer.bytes), value});
     }
     addMoves(yield, moves);
   }
@@ -231,7 +235,7 @@ private:
     for (auto [index, buffer] : llvm::enumerate(plan.buffers))
       if (buffer.argument == argument)
         return index;
-    plan.buffers.push_back({bytes, end, end, argument, 0});
+    plan.buffers.push_back({bytes, end, end, argument});
     return plan.buffers.size() - 1;
   }
 
@@ -246,9 +250,10 @@ private:
       if (overwritten) {
         unsigned saved = plan.buffers.size();
         plan.buffers.push_back(
-            {plan.buffers[move.from].bytes, end, end, std::nullopt, 0});
-        copies.push_back({move.from, saved});
+            {plan.buffers[move.from].bytes, end, end, std::nullopt});
+        copies.push_back({move.from, saved, move.value});
         move.from = saved;
+        move.value = Value();
       }
       final.push_back(move);
     }
@@ -261,8 +266,14 @@ private:
       lifetimes.push_back(
           {buffer.first, buffer.last, buffer.argument ? 0 : buffer.bytes});
     Packing packing = pack(lifetimes, exec::bufferAlignment);
-    for (auto [buffer, offset] : llvm::zip(plan.buffers, packing.offsets))
+    unsigned number = 0;
+    for (auto [buffer, offset] : llvm::zip(plan.buffers, packing.offsets)) {
       buffer.offset = offset;
+      if (buffer.argument)
+        continue;
+      buffer.number = number;
+      number += buffer.versions;
+    }
     plan.scratch = packing.bytes;
   }
 

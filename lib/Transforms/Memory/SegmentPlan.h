@@ -32,11 +32,14 @@ struct Buffer {
   int64_t first = 0, last = 0;      ///< commands that touch it, copies included
   std::optional<unsigned> argument; ///< else scratch
   uint64_t offset = 0;              ///< in scratch
+  unsigned number = 0;              ///< in scratch: of the first value it holds
+  unsigned versions = 1;            ///< values it holds one after another
 };
 
-/// A copy of whole buffers.
+/// A copy of whole buffers; `value` is what lies in `from`, when it has a name.
 struct BufferCopy {
   unsigned from, to;
+  mlir::Value value;
 };
 
 /// The plan of one segment. Time t is the t-th operation of the body; the
@@ -49,6 +52,11 @@ public:
     return buffers[byValue.lookup(value)];
   }
   const Buffer &buffer(unsigned index) const { return buffers[index]; }
+  /// Tells `value` from others that lie in the same bytes of scratch: an update
+  /// in place makes the next number.
+  unsigned numberOf(mlir::Value value) const {
+    return bufferOf(value).number + versions.lookup(value);
+  }
   /// Copies to do before the operation (or, for the terminator, at the end).
   llvm::ArrayRef<BufferCopy> copiesBefore(mlir::Operation *op) const;
   /// Extra memory of one operation (the workspace of attention), or null.
@@ -63,6 +71,7 @@ private:
   friend class SegmentPlanner;
   llvm::SmallVector<Buffer> buffers;
   llvm::DenseMap<mlir::Value, unsigned> byValue;
+  llvm::DenseMap<mlir::Value, unsigned> versions; ///< updates in place so far
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<BufferCopy>> copies;
   llvm::DenseMap<mlir::Operation *, unsigned> workspaces;
   ResultPlacement results;

@@ -20,7 +20,7 @@ exec::SlotAttr PersistentMemory::slot(MLIRContext *context, StringRef binding,
         : binding.starts_with("moment") ? exec::Region::Optimizer
                                         : exec::Region::State;
     uint64_t &next = used[unsigned(region)];
-    slot = exec::SlotAttr::get(context, region, next, bytes);
+    slot = exec::SlotAttr::get(context, region, next, bytes, 0);
     next = exec::alignUp(next + bytes);
   }
   return slot;
@@ -32,8 +32,10 @@ exec::SlotAttr PersistentMemory::slot(MLIRContext *context, StringRef binding,
 
 exec::SlotAttr StepPlan::slot(MLIRContext *context, unsigned index) const {
   const Storage &storage = storages[index];
+  bool reused = storage.region == exec::Region::Activations ||
+                storage.region == exec::Region::Gradients;
   return exec::SlotAttr::get(context, storage.region, storage.offset,
-                             storage.bytes);
+                             storage.bytes, reused ? index + 1 : 0);
 }
 
 SmallVector<Attribute> StepPlan::argumentSlots(MLIRContext *context,

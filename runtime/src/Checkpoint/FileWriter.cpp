@@ -70,6 +70,14 @@ Status makeFolders(const std::string &path) {
 }
 
 Status renameDurably(const std::string &from, const std::string &to) {
+  // A device or a pipe would be lost; a folder is refused by rename itself.
+  std::error_code error;
+  std::filesystem::file_type type = std::filesystem::status(to, error).type();
+  if (type != std::filesystem::file_type::not_found &&
+      type != std::filesystem::file_type::regular &&
+      type != std::filesystem::file_type::directory)
+    return failure(Code::RunFailed, "cannot write ", to,
+                   ": it is not a regular file");
   if (rename(from.c_str(), to.c_str()) != 0)
     return systemError("rename to", to);
   std::string folder = std::filesystem::path(to).parent_path().string();

@@ -104,6 +104,10 @@ public:
   }
 
   Status open() {
+    struct stat facts;
+    if (stat(path.c_str(), &facts) == 0 && !S_ISREG(facts.st_mode))
+      return failure(Code::RunFailed, "cannot write '", path,
+                     "': it is not a regular file");
     descriptor = ::open(temporary.c_str(),
                         O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0755);
     if (descriptor < 0 || fchmod(descriptor, 0755) != 0)
@@ -131,7 +135,7 @@ public:
 
 private:
   Status error() const {
-    return failure(Code::Rejected, "cannot write '", path,
+    return failure(Code::RunFailed, "cannot write '", path,
                    "': ", std::strerror(errno));
   }
 

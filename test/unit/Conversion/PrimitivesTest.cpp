@@ -243,6 +243,25 @@ TEST(Placement, PadSliceMaskAndKeepFirst) {
       {}, "dp = 2, tp = 2");
 }
 
+TEST(Placement, SlicesAndPadsOfComputedValues) {
+  expectSame(R"(
+stretto.segment @f(%x: tensor<4x34xf32>, %t: tensor<9x34xf32>, %r: tensor<2x34xf32>) -> (tensor<2x17xf32>, tensor<6x50xf32>, tensor<2x34xf32>) attributes {direction = "forward"} {
+  %e = stretto.exp %x : tensor<4x34xf32> -> tensor<4x34xf32>
+  %a = stretto.shard_slice %e {group = #stretto.group<mesh<dp = 2, tp = 2>, {tp}>, dim = 1 : i64} : tensor<4x34xf32> -> tensor<4x17xf32>
+  %b = stretto.tanh %a : tensor<4x17xf32> -> tensor<4x17xf32>
+  %c = stretto.shard_slice %b {group = #stretto.group<mesh<dp = 2, tp = 2>, {dp}>, dim = 0 : i64} : tensor<4x17xf32> -> tensor<2x17xf32>
+  %d = stretto.sigmoid %x : tensor<4x34xf32> -> tensor<4x34xf32>
+  %p = stretto.pad %d : tensor<4x34xf32> -> tensor<6x50xf32>
+  %i = stretto.iota %x {dim = 0 : i64} : tensor<4x34xf32> -> tensor<4x34xi32>
+  %i0 = stretto.reduce max %i dims [1] : tensor<4x34xi32> -> tensor<4xi32>
+  %y = stretto.embedding %t, %i0 : tensor<9x34xf32>, tensor<4xi32> -> tensor<4x34xf32>
+  %s = stretto.shard_slice %y {group = #stretto.group<mesh<dp = 2, tp = 2>, {tp}>, dim = 0 : i64} : tensor<4x34xf32> -> tensor<2x34xf32>
+  %z = stretto.add %r, %s : tensor<2x34xf32>, tensor<2x34xf32> -> tensor<2x34xf32>
+  stretto.yield %c, %p, %z : tensor<2x17xf32>, tensor<6x50xf32>, tensor<2x34xf32>
+})",
+             {2e-6, 0, 5, 0, 1, 3}, "dp = 2, tp = 2");
+}
+
 TEST(Rope, RotatesPairsAndBack) {
   for (const char *transposed : {"", ", transposed"})
     expectSame(

@@ -60,32 +60,50 @@ module attributes {stretto.mesh = #stretto.mesh<dp = 2>} {
 
 TEST(Verify, OneStreamIsOrdered) {
   EXPECT_EQ(
-      errorsOfText(program("program.copy(r arg0[0, 64], w local[0, 64])\n"
-                           "program.copy(r local[0, 64], w arg1[0, 64])")),
+      errorsOfText(program("program.copy(r arg0[0, 64], w local0[0, 64])\n"
+                           "program.copy(r local0[0, 64], w arg1[0, 64])")),
       "");
 }
 
 TEST(Verify, FindsReadsOfNothing) {
-  EXPECT_NE(errorsOfText(program("program.copy(r local[0, 64], w arg1[0, 64])"))
-                .find("reads bytes that nothing wrote: Scratch [0, 64)"),
-            std::string::npos);
+  EXPECT_NE(
+      errorsOfText(program("program.copy(r local0[0, 64], w arg1[0, 64])"))
+          .find("reads bytes that nothing wrote: Scratch [0, 64)"),
+      std::string::npos);
 }
 
 TEST(Verify, FindsReadsAcrossBuffers) {
   EXPECT_NE(
-      errorsOfText(program("program.copy(r arg0[0, 64], w local[0, 64])\n"
-                           "program.copy(r arg0[0, 64], w local[64, 64])\n"
-                           "program.copy(r local[32, 64], w arg1[0, 64])"))
+      errorsOfText(program("program.copy(r arg0[0, 64], w local0[0, 64])\n"
+                           "program.copy(r arg0[0, 64], w local0[64, 64])\n"
+                           "program.copy(r local0[32, 64], w arg1[0, 64])"))
           .find("written as another buffer"),
       std::string::npos);
 }
 
+TEST(Verify, FindsReadsOfAnotherValue) {
+  std::string errors =
+      errorsOfText(program("program.copy(r arg0[0, 64], w local0[0, 64])\n"
+                           "program.copy(r local1[0, 64], w arg1[0, 64])"));
+  EXPECT_NE(errors.find("written as another buffer or value"),
+            std::string::npos)
+      << errors;
+}
+
+TEST(Verify, FindsWorkForNothing) {
+  std::string errors =
+      errorsOfText(program("program.copy(r arg0[0, 64], w local0[0, 64])\n"
+                           "program.copy(r arg0[0, 64], w arg1[0, 64])"));
+  EXPECT_NE(errors.find("nobody reads what it writes"), std::string::npos)
+      << errors;
+}
+
 TEST(Verify, FindsMissingEvents) {
-  std::string write = "program.copy(r arg0[0, 64], w local[0, 64])\n";
+  std::string write = "program.copy(r arg0[0, 64], w local0[0, 64])\n";
   std::string record = "program.record 7\n";
   std::string wait = "program.wait 7 {stream = 1 : i64}\n";
   std::string read =
-      "program.copy(r local[0, 64], w arg1[0, 64]) {stream = 1 : i64}\n";
+      "program.copy(r local0[0, 64], w arg1[0, 64]) {stream = 1 : i64}\n";
   EXPECT_EQ(errorsOfText(program(write + record + wait + read)), "");
   EXPECT_NE(errorsOfText(program(write + read)).find("may still write"),
             std::string::npos);
@@ -98,11 +116,13 @@ TEST(Verify, FindsMissingEvents) {
                 .find("may still read"),
             std::string::npos);
   std::string back = "program.record 8 {stream = 1 : i64}\nprogram.wait 8\n";
-  EXPECT_EQ(errorsOfText(program(write + record + wait + read + back + write)),
+  EXPECT_EQ(errorsOfText(program(write + record + wait + read + back + write +
+                                 "program.copy(r local0[0, 64], "
+                                 "w arg1[0, 64])")),
             "");
   // Two writers.
   EXPECT_NE(errorsOfText(program(write +
-                                 "program.copy(r arg0[0, 64], w local[0, 64]) "
+                                 "program.copy(r arg0[0, 64], w local0[0, 64]) "
                                  "{stream = 1 : i64}\n"
                                  "program.copy(r arg0[0, 64], w arg1[0, 64])"))
                 .find("may still write"),
@@ -112,21 +132,21 @@ TEST(Verify, FindsMissingEvents) {
 TEST(Verify, EventsAreTransitive) {
   EXPECT_EQ(
       errorsOfText(program(
-          "program.copy(r arg0[0, 64], w local[0, 64])\n"
+          "program.copy(r arg0[0, 64], w local0[0, 64])\n"
           "program.record 0\n"
           "program.wait 0 {stream = 1 : i64}\n"
           "program.record 1 {stream = 1 : i64}\n"
           "program.wait 1 {stream = 2 : i64}\n"
-          "program.copy(r local[0, 64], w arg1[0, 64]) {stream = 2 : i64}")),
+          "program.copy(r local0[0, 64], w arg1[0, 64]) {stream = 2 : i64}")),
       "");
 }
 
 TEST(Verify, FindsUnorderedCollectivesOfAGroup) {
   std::string first =
-      "program.collective all_reduce sum f32(r arg0[0, 64], w local[0, 64]) "
+      "program.collective all_reduce sum f32(r arg0[0, 64], w local0[0, 64]) "
       "over <mesh<dp = 2>, {dp}> sizes 1 x 1 x 16\n";
   std::string second =
-      "program.collective all_reduce sum f32(r arg0[0, 64], w arg1[0, 64]) "
+      "program.collective all_reduce sum f32(r local0[0, 64], w arg1[0, 64]) "
       "over <mesh<dp = 2>, {dp}> sizes 1 x 1 x 16 {stream = 1 : i64}\n";
   EXPECT_NE(errorsOfText(program(first + second)).find("is not ordered after"),
             std::string::npos);
@@ -139,8 +159,8 @@ TEST(Verify, FindsUnorderedCollectivesOfAGroup) {
 
 TEST(Verify, FindsOverlappingOperands) {
   EXPECT_NE(
-      errorsOfText(program("program.copy(r arg0[0, 64], w local[0, 64])\n"
-                           "program.copy(r local[0, 64], w local[32, 64])\n"
+      errorsOfText(program("program.copy(r arg0[0, 64], w local0[0, 64])\n"
+                           "program.copy(r local0[0, 64], w local0[32, 64])\n"
                            "program.copy(r arg0[0, 64], w arg1[0, 64])"))
           .find("overlapping operands"),
       std::string::npos);

@@ -120,7 +120,7 @@ TEST_F(ArtifactTest, ErrorsNameTheFile) {
 
 TEST_F(ArtifactTest, NothingIsLeftWhenItCannotBeWritten) {
   path = folder + "/none/gpt";
-  EXPECT_EQ(write().code(), Code::Rejected);
+  EXPECT_EQ(write().code(), Code::RunFailed);
   EXPECT_EQ(filesInFolder(), 0);
 }
 

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <limits>
+#include <vector>
 
 using namespace stretto;
 
@@ -21,6 +22,13 @@ TEST(Text, SuggestFallsBackToTheList) {
   EXPECT_EQ(suggest("tpp", names, "axes"), "; did you mean 'tp'?");
   EXPECT_EQ(suggest("pipeline", names, "axes"), "; axes: dp, tp");
   EXPECT_EQ(suggest("x", {}, "axes"), "");
+}
+
+TEST(Text, LongListsOfSuggestionsAreCut) {
+  std::vector<llvm::StringRef> names(40, "name");
+  std::string text = suggest("x", names, "known");
+  EXPECT_EQ(llvm::StringRef(text).count("name"), 16u);
+  EXPECT_NE(text.find("(40 in all)"), std::string::npos);
 }
 
 TEST(Text, BytesReadUnits) {

@@ -168,8 +168,10 @@ public:
 
   /// Makes dimension `dim` two: extent / inner and inner.
   void splitDim(unsigned dim, int64_t inner);
-  /// Drops dimensions of extent 1 and merges neighbours that every access and
-  /// every reduction treats as one.
+  /// Drops nodes that no root needs.
+  void sweep();
+  /// Drops dimensions of extent 1 or without use and merges neighbours that
+  /// every access and every reduction treats as one.
   void simplify();
 
 private:

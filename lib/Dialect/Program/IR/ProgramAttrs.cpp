@@ -50,14 +50,23 @@ FailureOr<SlotAttr> stretto::exec::parseBareSlot(AsmParser &parser) {
   std::optional<Region> region = symbolizeRegion(keyword);
   if (!region)
     return parser.emitError(loc, "unknown region '") << keyword << "'";
-  if (parseRange(parser, offset, bytes))
+  unsigned value = 0;
+  if (parser.parseLSquare() || parser.parseInteger(offset) ||
+      parser.parseComma() || parser.parseInteger(bytes))
     return failure();
-  return SlotAttr::get(parser.getContext(), *region, offset, bytes);
+  if (succeeded(parser.parseOptionalColon()) && parser.parseInteger(value))
+    return failure();
+  if (parser.parseRSquare())
+    return failure();
+  return SlotAttr::get(parser.getContext(), *region, offset, bytes, value);
 }
 
 void stretto::exec::printBare(AsmPrinter &printer, SlotAttr slot) {
   printer << stringifyRegion(slot.getRegion()) << "[" << slot.getOffset()
-          << ", " << slot.getBytes() << "]";
+          << ", " << slot.getBytes();
+  if (slot.getValue())
+    printer << " : " << slot.getValue();
+  printer << "]";
 }
 
 FailureOr<OperandAttr> stretto::exec::parseBareOperand(AsmParser &parser) {
@@ -68,10 +77,10 @@ FailureOr<OperandAttr> stretto::exec::parseBareOperand(AsmParser &parser) {
   SMLoc loc = parser.getCurrentLocation();
   if (parser.parseKeyword(&space))
     return failure();
-  bool local = space == "local";
+  bool local = space.consume_front("local");
   unsigned index = 0;
-  if (!local && (!space.consume_front("arg") || space.getAsInteger(10, index)))
-    return parser.emitError(loc, "expected local or arg<number>");
+  if ((!local && !space.consume_front("arg")) || space.getAsInteger(10, index))
+    return parser.emitError(loc, "expected arg<number> or local<number>");
   uint64_t offset, bytes;
   if (parseRange(parser, offset, bytes))
     return failure();
@@ -81,11 +90,8 @@ FailureOr<OperandAttr> stretto::exec::parseBareOperand(AsmParser &parser) {
 
 void stretto::exec::printBare(AsmPrinter &printer, OperandAttr operand) {
   printer << stringifyAccess(operand.getAccess()) << " ";
-  if (operand.getLocal())
-    printer << "local";
-  else
-    printer << "arg" << operand.getIndex();
-  printer << "[" << operand.getOffset() << ", " << operand.getBytes() << "]";
+  printer << (operand.getLocal() ? "local" : "arg") << operand.getIndex() << "["
+          << operand.getOffset() << ", " << operand.getBytes() << "]";
 }
 
 FailureOr<ArgumentAttr> stretto::exec::parseBareArgument(AsmParser &parser) {

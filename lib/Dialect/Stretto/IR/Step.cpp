@@ -128,8 +128,31 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return verifyCallee<KernelOp>(*this, getCalleeAttr(), "kernel", symbols);
 }
 
+/// What is yielded has the types that the signature promises, distributions
+/// included: else a missing reduction could leave through the border.
+static LogicalResult verifyYield(SegmentOp segment) {
+  Block &block = segment.getBody().front();
+  auto yield = block.empty() ? YieldOp() : dyn_cast<YieldOp>(block.back());
+  if (!yield)
+    return segment.emitOpError("must end with stretto.yield");
+  ArrayRef<Type> expected = segment.getResultTypes();
+  if (yield.getNumOperands() != expected.size())
+    return yield.emitOpError("yields ")
+           << yield.getNumOperands() << " values, expected " << expected.size();
+  for (auto [index, type] : llvm::enumerate(yield.getOperandTypes()))
+    if (type != expected[index])
+      return yield.emitOpError("yields ")
+             << type << " as result " << index << ", but @"
+             << segment.getSymName() << " returns " << expected[index];
+  return success();
+}
+
 LogicalResult InvokeOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyCallee<SegmentOp>(*this, getCalleeAttr(), "segment", symbols);
+  if (failed(
+          verifyCallee<SegmentOp>(*this, getCalleeAttr(), "segment", symbols)))
+    return failure();
+  return verifyYield(
+      symbols.lookupNearestSymbolFrom<SegmentOp>(*this, getCalleeAttr()));
 }
 
 LogicalResult MicrobatchesOp::verify() {

@@ -63,13 +63,20 @@ class Program_Attr<string name, string mnemonic_>
 
 def Program_SlotAttr : Program_Attr<"Slot", "slot"> {
   let summary = "a range of a region: `gradients[0, 4096]` = offset, bytes";
-  let parameters = (ins "Region":$region, "uint64_t":$offset, "uint64_t":$bytes);
+  let description = [{
+    `activations[0, 4096 : 7]` also says that it is value 7 of the function: what
+    lies in the same bytes before and after has other numbers.
+  }];
+  let parameters = (ins "Region":$region, "uint64_t":$offset, "uint64_t":$bytes,
+                        "unsigned":$value);
 }
 
 def Program_OperandAttr : Program_Attr<"Operand", "operand"> {
-  let summary = "what a command touches: `r arg2[0, 64]`, `w local[128, 64]`";
+  let summary = "what a command touches: `r arg2[0, 64]`, `w local0[128, 64]`";
   let description = [{
-    Access, then an argument of the segment or its scratch, then offset and bytes.
+    Access, then an argument of the segment or a value in its scratch, by number,
+    then offset (in the argument, in the scratch) and bytes. `rw local3` reads
+    value 2 and writes value 3 in its place.
   }];
   let parameters = (ins "Access":$access, "bool":$local, "unsigned":$index,
                         "uint64_t":$offset, "uint64_t":$bytes);
