@@ -18,7 +18,7 @@ public:
   /// What one member shows the others during a collective.
   struct alignas(64) Member {
     const CollectiveTask *tasks = nullptr;
-    size_t count = 0; ///< of tasks
+    size_t count = 0;                   ///< of tasks
     std::atomic<uint64_t> arrivals{0};  ///< barriers reached
     std::atomic<uint64_t> readBytes{0}; ///< read from this member by others
   };
