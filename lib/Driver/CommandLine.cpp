@@ -163,6 +163,7 @@ std::optional<int> driver::parseCommandLine(llvm::StringRef command,
   reader.phase(OPT_stop_after, line.stopAfter);
   reader.number(OPT_tolerance, line.tolerance);
   reader.yesNo(OPT_executable, line.executable);
+  reader.text(OPT_plant_bug, line.plantBug);
   line.json = list.hasArg(OPT_json);
   line.compile.time = list.hasArg(OPT_time);
   if (passUnknown) {

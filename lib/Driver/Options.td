@@ -23,4 +23,5 @@ defm rank : Value<"rank", "R", "verify: the rank whose sent bytes are predicted 
 defm tolerance : Value<"tolerance", "X", "check: relative tolerance of gradients (1e-10)">;
 defm executable : Value<"executable", "WHEN", "check: also compile and run on this machine: yes or no (yes)">;
 def time : Switch<"time", "compile: print the seconds of each phase to stderr">;
+defm plant_bug : Value<"plant-bug", "KIND[:N]", "check: break the localized program first (at the Nth place, from 0), to see that the check notices: drop-all-reduce, scale-gradient, wrong-axis or swap-shards">;
 def json : Switch<"json", "Print the result as JSON">;

@@ -187,10 +187,7 @@ void BodyAssigner::fillFromOperands(Operation *op, const OpRule &rule,
   for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands)) {
     DistAttr dist = getDist(operand);
     for (unsigned dim = 0; dist && dim < dims.size(); ++dim) {
-      SmallVector<int64_t> sizes;
-      for (unsigned factor : dims[dim])
-        sizes.push_back(rule.factors[factor].size);
-      auto split = splitAxes(dist.getDimAxes(dim), sizes);
+      auto split = splitDim(dist, dim, dims[dim], rule);
       if (failed(split))
         continue;
       for (auto [factor, axes] : llvm::zip(dims[dim], *split)) {
@@ -207,18 +204,6 @@ void BodyAssigner::fillFromOperands(Operation *op, const OpRule &rule,
 //===----------------------------------------------------------------------===//
 // Partial sums
 //===----------------------------------------------------------------------===//
-
-/// Adds `ref` to the union `all`: of an axis and a part of it the larger stays.
-static void addAxis(SmallVectorImpl<AxisRef> &all, AxisRef ref) {
-  auto covers = [](AxisRef large, AxisRef small) {
-    return large.axis == small.axis && small.pre % large.pre == 0 &&
-           (large.pre * large.size) % (small.pre * small.size) == 0;
-  };
-  if (llvm::any_of(all, [&](AxisRef known) { return covers(known, ref); }))
-    return;
-  llvm::erase_if(all, [&](AxisRef known) { return covers(ref, known); });
-  all.push_back(ref);
-}
 
 /// Axes over which operands stay partial through `op`. They pass where the rule
 /// is linear in all its tensor operands together (or the rest are scalars), the
@@ -240,15 +225,12 @@ SmallVector<AxisRef> BodyAssigner::passingPartial(Operation *op,
       return {};
     if (!all.empty() && ArrayRef<AxisRef>(all) != dist.getPartialAxes())
       mixed = true;
-    for (AxisRef ref : dist.getPartialAxes())
-      addAxis(all, ref);
+    all = uniteAxes(mesh, all, dist.getPartialAxes());
     partial.push_back(i);
     bytes = std::max(bytes, tensor(operand).getNumElements());
   }
   if (all.empty())
     return {};
-  llvm::sort(all);
-  all = canonicalAxes(all);
   // An operand outside the sum that is sharded over the axis has the say.
   for (Value operand : op->getOperands())
     if (!getDist(operand).isPartial() &&
