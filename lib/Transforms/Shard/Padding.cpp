@@ -14,6 +14,17 @@ std::optional<unsigned> shard::dimOfFactor(const DimFactors &dims,
   return std::nullopt;
 }
 
+bool shard::isMinorPart(const OpRule &rule, unsigned factor) {
+  auto compound = [&](const DimFactors &dims) {
+    return llvm::any_of(dims, [&](const auto &dim) {
+      return llvm::is_contained(ArrayRef(dim).drop_front(dim.empty() ? 0 : 1),
+                                factor);
+    });
+  };
+  return llvm::any_of(rule.operands, compound) ||
+         llvm::any_of(rule.results, compound);
+}
+
 bool PaddingState::isZero(Value value, unsigned dim) {
   DistAttr dist = getDist(value);
   if (!dist || dist.getPaddedExtents()[dim] == 0)
