@@ -5,6 +5,10 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
 
 using namespace stretto;
 using namespace stretto::driver;
@@ -37,12 +41,37 @@ namespace {
 /// A file that is removed when its owner is done.
 struct TemporaryFile {
   llvm::SmallString<128> path;
-  ~TemporaryFile() {
+  ~TemporaryFile() { remove(); }
+  void remove() {
     if (!path.empty())
       llvm::sys::fs::remove(path);
+    path.clear();
   }
 };
 } // namespace
+
+/// Becomes the executable, so that signals and the exit code are its own. Its
+/// name is gone by then: nothing is left behind, however it ends.
+static int become(TemporaryFile &executable,
+                  llvm::ArrayRef<std::string> arguments,
+                  llvm::raw_ostream &err) {
+  int descriptor = open(executable.path.c_str(), O_RDONLY | O_CLOEXEC);
+  int problem = errno;
+  executable.remove();
+  if (descriptor >= 0) {
+    std::string name = "stretto train";
+    std::vector<char *> words{name.data()};
+    for (const std::string &argument : arguments)
+      words.push_back(const_cast<char *>(argument.c_str()));
+    words.push_back(nullptr);
+    fexecve(descriptor, words.data(), environ);
+    problem = errno;
+    close(descriptor);
+  }
+  err << "error: the executable does not start: " << std::strerror(problem)
+      << "\n";
+  return exitRunFailed;
+}
 
 /// `stretto train` hands what follows MODEL to the executable: its help, too.
 static void printRunnerHelp(llvm::raw_ostream &out) {
@@ -76,16 +105,6 @@ int stretto::runTrainCommand(CommandArguments arguments, llvm::raw_ostream &out,
     if (int code = compilation.compile(Phase::Executable))
       return code;
   }
-  std::vector<llvm::StringRef> words{executable.path};
-  words.insert(words.end(), line.rest.begin(), line.rest.end());
   out.flush();
-  std::string message;
-  int code = llvm::sys::ExecuteAndWait(executable.path, words, std::nullopt, {},
-                                       0, 0, &message);
-  if (code < 0) {
-    err << "error: the run ended by a signal or could not start: " << message
-        << "\n";
-    return exitRunFailed;
-  }
-  return code;
+  return become(executable, line.rest, err);
 }
