@@ -9,6 +9,7 @@
 #include "ExecutableCheck.h"
 #include "Shrink.h"
 #include "stretto/Interpreter/Check.h"
+#include "stretto/Interpreter/PlantBug.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
@@ -39,6 +40,7 @@ public:
   int run();
 
 private:
+  int breakProgram(ModuleOp localized);
   int prove(Compilation &compilation, ModuleOp derived);
   int proveExecutable(Compilation &compilation, ModuleOp derived);
   int report();
@@ -78,12 +80,36 @@ int Check::run() {
   OwningOpRef<ModuleOp> derived = compilation.module().clone();
   if (int code = compilation.runTo(Phase::Localize))
     return code;
+  if (!line.plantBug.empty())
+    if (int code = breakProgram(compilation.module()))
+      return code;
   if (int code = prove(compilation, *derived))
     return code;
   if (line.executable)
     if (int code = proveExecutable(compilation, *derived))
       return code;
   return report();
+}
+
+/// Makes the mistake that --plant-bug names.
+int Check::breakProgram(ModuleOp localized) {
+  auto [kind, place] = StringRef(line.plantBug).split(':');
+  std::optional<interp::Bug> bug = interp::parseBug(kind);
+  int64_t nth = 0;
+  if (!bug || (!place.empty() && place.getAsInteger(10, nth))) {
+    err << "error: '--plant-bug' takes drop-all-reduce, scale-gradient, "
+           "wrong-axis or swap-shards, and a place as in wrong-axis:2; got '"
+        << line.plantBug << "'\n";
+    return exitUsage;
+  }
+  int64_t places = interp::countPlaces(localized, *bug);
+  if (nth >= 0 && nth < places)
+    return succeeded(interp::plantBug(localized, *bug, nth)) ? exitOk
+                                                             : exitInternal;
+  err << "error: '--plant-bug " << line.plantBug << "': the training step has "
+      << places << " places for " << kind
+      << (places ? ", counted from 0\n" : "\n");
+  return exitUsage;
 }
 
 int Check::prove(Compilation &compilation, ModuleOp derived) {
@@ -108,6 +134,7 @@ int Check::proveExecutable(Compilation &compilation, ModuleOp derived) {
   options.seed = compilation.getRecipe().seed;
   options.steps = line.steps;
   options.inputs = inputs;
+  options.noise = interp::CheckOptions().noise;
   auto reference = interp::runTraining(derived, options);
   if (failed(reference))
     return exitInternal;
@@ -162,6 +189,7 @@ int stretto::runCheckCommand(CommandArguments arguments, llvm::raw_ostream &out,
   if (auto code = parseCommandLine(
           "check",
           "MODEL [--steps N] [--tolerance X] [--executable yes|no] "
+          "[--plant-bug KIND[:N]] "
           "[--recipe FILE] [--plan FILE] [--json]",
           arguments, /*passUnknown=*/false, line, out, err))
     return *code;

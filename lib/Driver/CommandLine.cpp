@@ -93,6 +93,56 @@ private:
 };
 } // namespace
 
+/// "check, explain: print …" -> the commands that take the option, and what it
+/// does. No commands: all take it.
+static std::pair<llvm::StringRef, llvm::StringRef>
+splitHelp(llvm::StringRef help) {
+  auto [owners, text] = help.split(": ");
+  bool isList = owners.find_first_not_of("abcdefghijklmnopqrstuvwxyz, ") ==
+                llvm::StringRef::npos;
+  return isList && !text.empty() ? std::pair(owners, text)
+                                 : std::pair(llvm::StringRef(), help);
+}
+
+static bool isFor(llvm::StringRef command, llvm::StringRef owners) {
+  llvm::SmallVector<llvm::StringRef> names;
+  owners.split(names, ", ");
+  return owners.empty() || llvm::is_contained(names, command);
+}
+
+/// The help without the options of other commands.
+static void printHelp(const OptionTable &table, llvm::StringRef command,
+                      llvm::StringRef usage, llvm::raw_ostream &out) {
+  std::string title = ("stretto " + command).str(), all;
+  llvm::raw_string_ostream os(all);
+  table.printHelp(os, (title + " " + usage).str().c_str(), title.c_str());
+  llvm::SmallVector<llvm::StringRef> lines;
+  llvm::StringRef(all).rtrim().split(lines, '\n');
+  for (llvm::StringRef line : lines) {
+    llvm::StringRef owners, text;
+    for (unsigned id = 1; id <= table.getNumOptions(); ++id) {
+      llvm::StringRef help = table.getOptionHelpText(id);
+      if (!help.empty() && line.ends_with(help))
+        std::tie(owners, text) = splitHelp(help);
+    }
+    if (isFor(command, owners))
+      out << line.drop_back(owners.empty() ? text.size()
+                                           : owners.size() + 2 + text.size())
+          << text << "\n";
+  }
+}
+
+/// Options that another command takes would have no effect here.
+static std::string belongsElsewhere(const OptionTable &table, const Arg &arg,
+                                    llvm::StringRef command) {
+  const Option option = arg.getOption().getUnaliasedOption();
+  llvm::StringRef owners =
+      splitHelp(table.getOptionHelpText(option.getID())).first;
+  if (isFor(command, owners))
+    return "";
+  return ("'" + arg.getSpelling() + "' is an option of: " + owners).str();
+}
+
 /// "unknown option '--dumpdir'; did you mean '--dump-dir'?"
 static std::string unexpected(const OptionTable &table, std::string word) {
   if (!llvm::StringRef(word).starts_with("-"))
@@ -114,7 +164,7 @@ std::optional<int> driver::parseCommandLine(llvm::StringRef command,
   InputArgList list = table.ParseArgs(arguments, missingIndex, missingCount);
   std::string title = ("stretto " + command).str();
   if (list.hasArg(OPT_help)) {
-    table.printHelp(out, (title + " " + usage).str().c_str(), title.c_str());
+    printHelp(table, command, usage, out);
     return exitOk;
   }
   Reader reader(list);
@@ -130,6 +180,8 @@ std::optional<int> driver::parseCommandLine(llvm::StringRef command,
       line.rest.push_back(arg->getAsString(list));
     else if ((unknown || input) && reader.problem.empty())
       reader.problem = unexpected(table, arg->getAsString(list));
+    else if (!unknown && !input && reader.problem.empty())
+      reader.problem = belongsElsewhere(table, *arg, command);
   }
   reader.text(OPT_recipe, line.compile.recipe);
   reader.text(OPT_plan, line.compile.plan);
@@ -141,6 +193,7 @@ std::optional<int> driver::parseCommandLine(llvm::StringRef command,
   reader.phase(OPT_stop_after, line.stopAfter);
   reader.number(OPT_tolerance, line.tolerance);
   reader.yesNo(OPT_executable, line.executable);
+  reader.text(OPT_plant_bug, line.plantBug);
   line.json = list.hasArg(OPT_json);
   line.compile.time = list.hasArg(OPT_time);
   if (passUnknown) {

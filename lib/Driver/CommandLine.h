@@ -20,6 +20,7 @@ struct CommandLine {
   int64_t rank = 0;
   double tolerance = 1e-10;
   bool executable = true;
+  std::string plantBug; // KIND or KIND:N
   bool json = false;
   std::vector<std::string> rest; // what train hands to the runner
 };

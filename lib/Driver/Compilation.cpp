@@ -41,7 +41,7 @@ static constexpr PhaseInfo phases[] = {
     {Phase::Distribute, "distribute", "propagate,assign,plan-reshards"},
     {Phase::Localize, "localize", "localize,verify-local"},
     {Phase::Fuse, "fuse", "fuse"},
-    {Phase::Program, "program", "lower-to-program"},
+    {Phase::Program, "program", "lower-to-program,verify-program"},
     {Phase::Executable, "executable", ""},
 };
 

@@ -5,6 +5,10 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
+#include <cerrno>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
 
 using namespace stretto;
 using namespace stretto::driver;
@@ -37,12 +41,45 @@ namespace {
 /// A file that is removed when its owner is done.
 struct TemporaryFile {
   llvm::SmallString<128> path;
-  ~TemporaryFile() {
+  ~TemporaryFile() { remove(); }
+  void remove() {
     if (!path.empty())
       llvm::sys::fs::remove(path);
+    path.clear();
   }
 };
 } // namespace
+
+/// Becomes the executable, so that signals and the exit code are its own. Its
+/// name is gone by then: nothing is left behind, however it ends.
+static int become(TemporaryFile &executable,
+                  llvm::ArrayRef<std::string> arguments,
+                  llvm::raw_ostream &err) {
+  int descriptor = open(executable.path.c_str(), O_RDONLY | O_CLOEXEC);
+  int problem = errno;
+  executable.remove();
+  if (descriptor >= 0) {
+    std::string name = "stretto train";
+    std::vector<char *> words{name.data()};
+    for (const std::string &argument : arguments)
+      words.push_back(const_cast<char *>(argument.c_str()));
+    words.push_back(nullptr);
+    fexecve(descriptor, words.data(), environ);
+    problem = errno;
+    close(descriptor);
+  }
+  err << "error: the executable does not start: " << std::strerror(problem)
+      << "\n";
+  return exitRunFailed;
+}
+
+/// `stretto train` hands what follows MODEL to the executable: its help, too.
+static void printRunnerHelp(llvm::raw_ostream &out) {
+  out << "\nOPTIONS OF THE EXECUTABLE, which may follow MODEL:\n";
+  out.flush();
+  std::string runner = findRunner();
+  llvm::sys::ExecuteAndWait(runner, {runner, "--help"});
+}
 
 int stretto::runTrainCommand(CommandArguments arguments, llvm::raw_ostream &out,
                              llvm::raw_ostream &err) {
@@ -50,9 +87,12 @@ int stretto::runTrainCommand(CommandArguments arguments, llvm::raw_ostream &out,
   if (auto code = parseCommandLine(
           "train",
           "MODEL --data FILE… [--recipe FILE] [--plan FILE] [--ranks N] "
-          "[options of the executable: see `./executable --help`]",
-          arguments, /*passUnknown=*/true, line, out, err))
+          "[options of the executable]",
+          arguments, /*passUnknown=*/true, line, out, err)) {
+    if (*code == exitOk)
+      printRunnerHelp(out);
     return *code;
+  }
   TemporaryFile executable;
   if (std::error_code code = llvm::sys::fs::createTemporaryFile(
           "stretto-train", "", executable.path)) {
@@ -65,16 +105,6 @@ int stretto::runTrainCommand(CommandArguments arguments, llvm::raw_ostream &out,
     if (int code = compilation.compile(Phase::Executable))
       return code;
   }
-  std::vector<llvm::StringRef> words{executable.path};
-  words.insert(words.end(), line.rest.begin(), line.rest.end());
   out.flush();
-  std::string message;
-  int code = llvm::sys::ExecuteAndWait(executable.path, words, std::nullopt, {},
-                                       0, 0, &message);
-  if (code < 0) {
-    err << "error: the run ended by a signal or could not start: " << message
-        << "\n";
-    return exitRunFailed;
-  }
-  return code;
+  return become(executable, line.rest, err);
 }

@@ -6,6 +6,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/LineIterator.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
@@ -114,12 +116,15 @@ int driver::runExecutable(StringRef executable, StringRef folder, int64_t steps,
                           std::string &error) {
   std::string batches = inFolder(folder, "batches.safetensors"),
               initial = inFolder(folder, "initial.safetensors"),
-              dump = inFolder(folder, "dump"), out = inFolder(folder, "stdout"),
+              dump = inFolder(folder, "dump"),
+              metrics = inFolder(folder, "metrics.jsonl"),
+              out = inFolder(folder, "stdout"),
               log = inFolder(folder, "stderr"), count = std::to_string(steps);
   SmallVector<StringRef> words{
-      executable, "--tokens",          batches,  "--load-params",
-      initial,    "--steps",           count,    "--dump-state",
-      dump,       "--dump-every-step", "--quiet"};
+      executable, "--tokens",          batches,     "--load-params",
+      initial,    "--steps",           count,       "--dump-state",
+      dump,       "--dump-every-step", "--metrics", metrics,
+      "--quiet"};
   std::optional<StringRef> redirects[] = {StringRef(""), StringRef(out),
                                           StringRef(log)};
   std::string message;
@@ -133,6 +138,34 @@ int driver::runExecutable(StringRef executable, StringRef folder, int64_t steps,
   return code < 0 ? exitRunFailed : code;
 }
 
+/// Loss and gradient norm of every training step, as outputs of its dump.
+static FailureOr<std::vector<std::map<std::string, Tensor>>>
+readMetrics(StringRef path, std::string &error) {
+  auto buffer = llvm::MemoryBuffer::getFile(path);
+  if (!buffer) {
+    error =
+        ("cannot read '" + path + "': " + buffer.getError().message()).str();
+    return failure();
+  }
+  std::vector<std::map<std::string, Tensor>> steps;
+  for (llvm::line_iterator line(**buffer); !line.is_at_eof(); ++line) {
+    auto parsed = llvm::json::parse(*line);
+    if (!parsed) {
+      error = llvm::toString(parsed.takeError());
+      return failure();
+    }
+    const llvm::json::Object *values = parsed->getAsObject();
+    if (!values || !values->getNumber("loss") ||
+        !values->getNumber("grad_norm"))
+      continue; // an evaluation
+    auto &outputs = steps.emplace_back();
+    for (StringRef name : {"loss", "grad_norm"})
+      outputs[("output/" + name).str()] =
+          Tensor::of({}, std::vector<double>{*values->getNumber(name)});
+  }
+  return steps;
+}
+
 FailureOr<interp::CheckReport>
 driver::compareDumps(StringRef folder, const interp::Trajectory &reference,
                      ArrayRef<double> learningRates, double tolerance,
@@ -141,6 +174,14 @@ driver::compareDumps(StringRef folder, const interp::Trajectory &reference,
   report.title = "executable in f32";
   report.tolerance = tolerance;
   report.steps = int64_t(reference.steps.size());
+  auto metrics = readMetrics(inFolder(folder, "metrics.jsonl"), error);
+  if (failed(metrics))
+    return failure();
+  if (int64_t(metrics->size()) != report.steps) {
+    error = "the executable reported " + std::to_string(metrics->size()) +
+            " steps, expected " + std::to_string(report.steps);
+    return failure();
+  }
   for (int64_t step = 1; step <= report.steps; ++step) {
     std::string name;
     llvm::raw_string_ostream(name)
@@ -149,6 +190,7 @@ driver::compareDumps(StringRef folder, const interp::Trajectory &reference,
         interp::readSafetensors(inFolder(folder, "dump/" + name), error);
     if (failed(dump))
       return failure();
+    dump->insert((*metrics)[step - 1].begin(), (*metrics)[step - 1].end());
     for (interp::CheckRow &row : interp::compareWithDump(
              reference, step, *dump, learningRates[step - 1], tolerance)) {
       row.step = step;

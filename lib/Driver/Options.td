@@ -1,6 +1,7 @@
 //===- Options.td - options of the stretto tool -------------*- tablegen -*-===//
 include "llvm/Option/OptParser.td"
 
+// A help text that begins with commands and a colon says whose the option is.
 // --name VALUE and --name=VALUE.
 multiclass Value<string name, string metavar, string help> {
   def NAME : Separate<["--"], name>, HelpText<help>, MetaVarName<metavar>;
@@ -8,19 +9,20 @@ multiclass Value<string name, string metavar, string help> {
 }
 class Switch<string name, string help> : Flag<["--"], name>, HelpText<help>;
 
-def help : Switch<"help", "Print this help">;
+def help : Switch<"help", "print this help">;
 def h : Flag<["-"], "h">, Alias<help>;
 def o : JoinedOrSeparate<["-"], "o">, MetaVarName<"FILE">,
         HelpText<"compile: the executable to write">;
-defm recipe : Value<"recipe", "FILE", "Training recipe (MODEL/recipe.yaml; else defaults)">;
-defm plan : Value<"plan", "FILE", "Parallel plan (MODEL/plan.yaml; else one device)">;
-defm ranks : Value<"ranks", "N", "Ranks that the plan's mesh must make">;
+defm recipe : Value<"recipe", "FILE", "train, compile, check, explain: training recipe (MODEL/recipe.yaml; else defaults)">;
+defm plan : Value<"plan", "FILE", "train, compile, check, explain: parallel plan (MODEL/plan.yaml; else one device)">;
+defm ranks : Value<"ranks", "N", "train, compile, check, explain: ranks that the plan's mesh must make">;
 defm stop_after : Value<"stop-after", "PHASE", "compile: stop after this phase and print the IR">;
-defm dump_dir : Value<"dump-dir", "DIR", "Write the IR after each phase to DIR">;
+defm dump_dir : Value<"dump-dir", "DIR", "train, compile, check, explain: write the IR after each phase to DIR">;
 defm tensor : Value<"tensor", "PATH", "explain: one parameter, input or value">;
-defm steps : Value<"steps", "N", "check: optimizer steps to compare (2)">;
+defm steps : Value<"steps", "N", "check, train: optimizer steps (check: to compare, 2)">;
 defm rank : Value<"rank", "R", "verify: the rank whose sent bytes are predicted (0)">;
 defm tolerance : Value<"tolerance", "X", "check: relative tolerance of gradients (1e-10)">;
 defm executable : Value<"executable", "WHEN", "check: also compile and run on this machine: yes or no (yes)">;
 def time : Switch<"time", "compile: print the seconds of each phase to stderr">;
-def json : Switch<"json", "Print the result as JSON">;
+defm plant_bug : Value<"plant-bug", "KIND[:N]", "check: break the localized program first (at the Nth place, from 0), to see that the check notices: drop-all-reduce, scale-gradient, wrong-axis or swap-shards">;
+def json : Switch<"json", "train, check, explain, verify: print the result as JSON">;

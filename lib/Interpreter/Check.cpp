@@ -169,11 +169,12 @@ interp::compareWithDump(const Trajectory &reference, int64_t t,
   Rows rows;
   for (auto &[binding, value] : record) {
     StringRef kind = kindOf(binding);
-    if (kind != "grad" && kind != "param")
-      continue;
     std::string name = binding;
     name[kind.size()] = '/';
     auto found = dump.find(name);
+    bool needed = kind == "grad" || kind == "param";
+    if (!needed && (kind != "output" || found == dump.end()))
+      continue;
     CheckRow row;
     if (found != dump.end())
       row = compareTensor(binding, value, {found->second, {}}, scale);

@@ -15,9 +15,11 @@ class ParameterCheck {
 public:
   ParameterCheck(const runtime::Program &program,
                  const program::Function &train,
-                 const program::Parameter &parameter, Findings &findings)
+                 const program::Parameter &parameter,
+                 const std::vector<program::AxisRef> &gathered,
+                 Findings &findings)
       : program(program.table()), train(train), parameter(parameter),
-        findings(findings) {}
+        gathered(gathered), findings(findings) {}
 
   void run() {
     const program::Call *update = checkUpdate();
@@ -104,18 +106,24 @@ private:
   }
 
   /// Axes that shard some input and no dimension of the parameter: the ranks
-  /// along them saw different samples, and all own this gradient.
+  /// along them saw different samples, and all own this gradient. Not where
+  /// samples are gathered on the way: then a rank may have seen all.
   std::vector<program::AxisRef> axesToSumOver() {
     std::vector<program::AxisRef> axes;
     for (const program::Binding *input : all(train.inputs()))
       for (const program::Dimension *dim : all(input->dims()))
         for (const program::AxisRef *ref : all(dim->axes()))
-          if (ref->size() > 1 && !shards(*ref) &&
+          if (ref->size() > 1 && !shards(*ref) && !isGathered(*ref) &&
               llvm::none_of(axes, [&](const program::AxisRef &other) {
                 return covers(other, *ref);
               }))
             axes.push_back(*ref);
     return axes;
+  }
+  bool isGathered(const program::AxisRef &ref) {
+    return llvm::any_of(gathered, [&](const program::AxisRef &other) {
+      return overlap(ref, other);
+    });
   }
   bool shards(const program::AxisRef &ref) {
     for (const program::Dimension *dim : all(parameter.dims()))
@@ -182,8 +190,36 @@ private:
   const program::Program &program;
   const program::Function &train;
   const program::Parameter &parameter;
+  const std::vector<program::AxisRef> &gathered;
   Findings &findings;
 };
+
+/// Axes over which `train` gathers or exchanges anything but parameters.
+std::vector<program::AxisRef> gatheredAxes(const program::Program &program,
+                                           const program::Function &train) {
+  std::vector<program::AxisRef> axes;
+  for (const program::Call *call : all(train.calls()))
+    for (const program::Command *command :
+         all(segmentOf(program, *call).commands())) {
+      const program::Collective *gather = command->payload_as_Collective();
+      if (!gather || (gather->kind() != program::CollectiveKind::AllGather &&
+                      gather->kind() != program::CollectiveKind::AllToAll))
+        continue;
+      program::Region source =
+          rangeOf(*call, *command->operands()->Get(0)).region;
+      if (source == program::Region::Parameters ||
+          source == program::Region::Gradients)
+        continue;
+      for (const program::AxisRef *ref :
+           all(program.groups()->Get(gather->group())->axes()))
+        if (llvm::none_of(axes, [&](const program::AxisRef &known) {
+              return known.axis() == ref->axis() && known.pre() == ref->pre() &&
+                     known.size() == ref->size();
+            }))
+          axes.push_back(*ref);
+    }
+  return axes;
+}
 
 } // namespace
 
@@ -251,7 +287,9 @@ void stretto::verifyParameters(const runtime::Program &program,
   const program::Function *train = program.findFunction("train");
   if (!train)
     return;
+  std::vector<program::AxisRef> gathered =
+      gatheredAxes(program.table(), *train);
   for (const program::Parameter *parameter : all(program.table().parameters()))
     if (!findings.enough())
-      ParameterCheck(program, *train, *parameter, findings).run();
+      ParameterCheck(program, *train, *parameter, gathered, findings).run();
 }

@@ -75,3 +75,23 @@ stretto.segment @large_update(%p: tensor<256x256xf32>, %g: tensor<256x256xf32>, 
   %q, %m1, %v1 = stretto.adamw %p, %g, %m, %v, %hyper, %gscale, %ok {beta1 = 0.9 : f64, beta2 = 0.95 : f64, eps = 1.0e-8 : f64, weight_decay = 0.1 : f64} : (tensor<256x256xf32>, tensor<256x256xf32>, tensor<256x256xf32>, tensor<256x256xf32>, tensor<4xf32>, tensor<f32>, tensor<f32>) -> (tensor<256x256xf32>, tensor<256x256xf32>, tensor<256x256xf32>)
   stretto.yield %q, %m1, %v1 : tensor<256x256xf32>, tensor<256x256xf32>, tensor<256x256xf32>
 }
+
+// Sums of arguments come first, those of one group together.
+// CHECK-LABEL: stretto.segment @reduce
+// CHECK: %[[A:.*]] = stretto.all_reduce %arg0 {{.*}}{dp}
+// CHECK-NEXT: %[[C:.*]] = stretto.all_reduce %arg2 {{.*}}{dp}
+// CHECK-NEXT: %[[B:.*]] = stretto.all_reduce %arg1 {{.*}}{dp, tp}
+// CHECK-NEXT: stretto.launch
+// CHECK: stretto.yield %[[A]], %[[B]], %[[C]]
+stretto.segment @reduce(%a: tensor<8xf32>, %b: tensor<8xf32>, %c: tensor<8xf32>, %n: tensor<f32>) -> (tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<f32>) attributes {direction = "reduce"} {
+  %a1 = stretto.all_reduce %a {group = #stretto.group<mesh<dp = 2, tp = 2>, {dp}>, kind = #stretto<reduce_kind sum>} : tensor<8xf32> -> tensor<8xf32>
+  %a2 = stretto.mul %a1, %a1 : tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>
+  %a3 = stretto.reduce sum %a2 dims [0] : tensor<8xf32> -> tensor<f32>
+  %n1 = stretto.add %n, %a3 : tensor<f32>, tensor<f32> -> tensor<f32>
+  %b1 = stretto.all_reduce %b {group = #stretto.group<mesh<dp = 2, tp = 2>, {dp, tp}>, kind = #stretto<reduce_kind sum>} : tensor<8xf32> -> tensor<8xf32>
+  %b2 = stretto.mul %b1, %b1 : tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>
+  %b3 = stretto.reduce sum %b2 dims [0] : tensor<8xf32> -> tensor<f32>
+  %n2 = stretto.add %n1, %b3 : tensor<f32>, tensor<f32> -> tensor<f32>
+  %c1 = stretto.all_reduce %c {group = #stretto.group<mesh<dp = 2, tp = 2>, {dp}>, kind = #stretto<reduce_kind sum>} : tensor<8xf32> -> tensor<8xf32>
+  stretto.yield %a1, %b1, %c1, %n2 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<f32>
+}

@@ -72,7 +72,8 @@ readSafetensors(llvm::StringRef path, std::string &error);
 
 /// Compares step `t` of a reference with the tensors that an executable dumped:
 /// "grad/NAME" and "param/NAME" for every gradient and parameter of the
-/// reference; a missing one is a fault.
+/// reference; a missing one is a fault. "output/loss" and the like are compared
+/// where they are there.
 std::vector<CheckRow> compareWithDump(const Trajectory &reference, int64_t t,
                                       const std::map<std::string, Tensor> &dump,
                                       double learningRate, double tolerance);

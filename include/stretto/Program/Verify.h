@@ -31,7 +31,8 @@ namespace stretto {
 ///  - parameters: their memory is disjoint; "train" updates each with its
 ///  moments
 ///    exactly once, in a call that is given its gradient; a gradient is summed
-///    over every axis that shards the inputs and not the parameter
+///    over every axis that shards the inputs and not the parameter (where
+///    nothing but parameters is gathered over that axis)
 llvm::LogicalResult verifyProgram(const runtime::Program &program,
                                   Diagnostics &diagnostics);
 

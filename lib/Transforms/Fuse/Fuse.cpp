@@ -56,6 +56,25 @@ static void simplify(SegmentOp segment) {
       op.erase();
 }
 
+/// Sums of arguments come first, those of one group together: then they run as
+/// one collective. (In `@L.reduce`: the gradients of all parameters.)
+static void collectReductions(SegmentOp segment) {
+  Block &block = segment.getBody().front();
+  llvm::MapVector<Attribute, SmallVector<AllReduceOp>> byGroup;
+  for (auto op : block.getOps<AllReduceOp>())
+    if (isa<BlockArgument>(op->getOperand(0)))
+      byGroup[op.getGroupAttr()].push_back(op);
+  Operation *last = nullptr;
+  for (auto &[group, ops] : byGroup)
+    for (AllReduceOp op : ops) {
+      if (last)
+        op->moveAfter(last);
+      else
+        op->moveBefore(&block, block.begin());
+      last = op;
+    }
+}
+
 namespace {
 struct FusePass : stretto::impl::FusePassBase<FusePass> {
   void getDependentDialects(DialectRegistry &registry) const override {
@@ -78,7 +97,10 @@ struct FusePass : stretto::impl::FusePassBase<FusePass> {
     auto grouping = groupOperations(segment);
     if (failed(grouping))
       return failure();
-    return outline(segment, *grouping, kernels);
+    if (failed(outline(segment, *grouping, kernels)))
+      return failure();
+    collectReductions(segment);
+    return success();
   }
 };
 } // namespace

@@ -2,6 +2,8 @@
 
 #include "EmitSegment.h"
 
+#include "ExchangeBlocks.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -163,10 +165,12 @@ private:
 
   template <typename OpT>
   LogicalResult emitCollective(OpT op, exec::CollectiveKind kind, Sizes sizes,
-                               ReduceKind reduce = ReduceKind::Sum) {
+                               ReduceKind reduce = ReduceKind::Sum,
+                               Attribute source = {}) {
     exec::CollectiveOp::create(
         builder, op.getLoc(), kind, reduce, elementType(op.getResult()),
-        op.getGroup(), list({read(op.getX()), write(op.getResult())}),
+        op.getGroup(),
+        list({source ? source : read(op.getX()), write(op.getResult())}),
         sizes.outer, sizes.middle, sizes.inner, op.getCauseAttr());
     return success();
   }
@@ -184,29 +188,29 @@ private:
                           op.getKind());
   }
   /// Splitting a dimension and concatenating on a more minor one is what the
-  /// command does; the other order is, when nothing but the split dimension is
-  /// major to the blocks.
+  /// command does; in the other order the blocks are brought together before.
   LogicalResult emit(AllToAllOp op) {
     RankedTensorType type = typeOf(op.getX());
     int64_t split = op.getSplitDim(), concat = op.getConcatDim();
     int64_t members = op.getGroup().getNumMembers();
-    Sizes sizes;
-    if (split <= concat) {
-      sizes.outer = product(type, 0, split);
-      sizes.middle = product(type, split, concat) / members;
-      sizes.inner = product(type, concat, type.getRank());
-      if (split == concat)
-        sizes = {sizes.outer, 1, sizes.inner / members};
-      return emitCollective(op, exec::CollectiveKind::AllToAll, sizes);
+    if (split < concat)
+      return emitCollective(op, exec::CollectiveKind::AllToAll,
+                            {product(type, 0, split),
+                             product(type, split, concat) / members,
+                             product(type, concat, type.getRank())});
+    ExchangeBlocks blocks = ExchangeBlocks::of(op);
+    Attribute source = read(op.getX());
+    if (const Buffer *moved = plan.workspaceOf(op)) {
+      KernelOp kernel = moveBlocksKernel(segment->getParentOfType<ModuleOp>(),
+                                         blocks, type.getElementType());
+      exec::LaunchOp::create(
+          builder, op.getLoc(), FlatSymbolRefAttr::get(kernel.getSymNameAttr()),
+          list({source, use(*moved, Access::Write)}), builder.getArrayAttr({}));
+      source = use(*moved, Access::Read);
     }
-    sizes.outer = product(type, 0, concat);
-    if (product(type, concat, split) != 1)
-      return op.emitOpError("splits dimension ")
-             << split << " and concatenates on dimension " << concat
-             << ", which is major to it; transpose before so that the split "
-                "dimension is the major one";
-    sizes.inner = product(type, split, type.getRank()) / members;
-    return emitCollective(op, exec::CollectiveKind::AllToAll, sizes);
+    Sizes sizes = {blocks.outer, 1, blocks.before * blocks.block};
+    return emitCollective(op, exec::CollectiveKind::AllToAll, sizes,
+                          ReduceKind::Sum, source);
   }
 
   //===--------------------------------------------------------------------===//

@@ -2,6 +2,8 @@
 
 #include "SegmentPlan.h"
 
+#include "ExchangeBlocks.h"
+
 #include "stretto/Runtime/AttentionWorkspace.h"
 #include "stretto/Transforms/Memory/Packing.h"
 #include "llvm/ADT/STLExtras.h"
@@ -111,6 +113,10 @@ uint64_t stretto::workspaceBytes(Operation *op) {
     return attentionBytes(attention, false);
   if (auto attention = dyn_cast<AttentionGradOp>(op))
     return attentionBytes(attention, true);
+  if (auto exchange = dyn_cast<AllToAllOp>(op))
+    return ExchangeBlocks::of(exchange).needsMove()
+               ? exec::tensorBytes(exchange.getX().getType())
+               : 0;
   return 0;
 }
 

@@ -59,7 +59,8 @@ public:
   }
   /// Copies to do before the operation (or, for the terminator, at the end).
   llvm::ArrayRef<BufferCopy> copiesBefore(mlir::Operation *op) const;
-  /// Extra memory of one operation (the workspace of attention), or null.
+  /// Extra memory of one operation (the workspace of
+  /// attention, the blocks of an all-to-all in order), or null.
   const Buffer *workspaceOf(mlir::Operation *op) const;
   /// The operand whose storage `result` takes over, or -1.
   static int tiedOperand(mlir::OpResult result);

@@ -225,8 +225,22 @@ FailureOr<SegmentOp> StepAssigner::specialise(InvokeOp invoke,
 
 LogicalResult StepAssigner::visit(InvokeOp invoke) {
   SmallVector<DistAttr> arguments;
-  for (Value operand : invoke.getOperands())
-    arguments.push_back(getDist(operand));
+  auto callee = symbols.lookup<SegmentOp>(invoke.getCallee());
+  for (auto [i, operand] : llvm::enumerate(invoke.getOperands())) {
+    DistAttr known = getDist(operand);
+    // No backward adds to the accumulator of a parameter that no loss sees: it
+    // lies as the parameter does.
+    if (!known && callee.getDirection() == "reduce") {
+      auto found = distributionFor(
+          callee.getLoc(), mesh,
+          callee.getArgAttrOfType<ConstraintAttr>(i, attr::constraint),
+          tensor(operand).getShape());
+      if (failed(found))
+        return failure();
+      known = *found;
+    }
+    arguments.push_back(known);
+  }
   FailureOr<SegmentOp> segment = specialise(invoke, arguments);
   if (failed(segment))
     return failure();

@@ -83,6 +83,7 @@ LogicalResult BodyAssigner::visit(Operation *op) {
       padded = 0;
     }
   settleOperands(op, rule, *placement, passing);
+  keepFinite(op);
   maskOperands(op, rule, *placement);
   typeResults(op, rule, *placement, passing);
   op->removeAttr("stretto.factors");
@@ -187,15 +188,15 @@ void BodyAssigner::fillFromOperands(Operation *op, const OpRule &rule,
   for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands)) {
     DistAttr dist = getDist(operand);
     for (unsigned dim = 0; dist && dim < dims.size(); ++dim) {
-      SmallVector<int64_t> sizes;
-      for (unsigned factor : dims[dim])
-        sizes.push_back(rule.factors[factor].size);
-      auto split = splitAxes(dist.getDimAxes(dim), sizes);
+      auto split = splitDim(dist, dim, dims[dim], rule);
       if (failed(split))
         continue;
       for (auto [factor, axes] : llvm::zip(dims[dim], *split)) {
         if (rule.factors[factor].kind == FactorKind::Blocked || axes.empty() ||
             !placement.axes[factor].empty() || axesOverlap(axes, used))
+          continue;
+        if (isPartOfCompound(rule, factor) &&
+            paddedExtent(rule.factors[factor].size, axes) != 0)
           continue;
         placement.axes[factor] = canonicalAxes(axes);
         llvm::append_range(used, axes);
@@ -207,18 +208,6 @@ void BodyAssigner::fillFromOperands(Operation *op, const OpRule &rule,
 //===----------------------------------------------------------------------===//
 // Partial sums
 //===----------------------------------------------------------------------===//
-
-/// Adds `ref` to the union `all`: of an axis and a part of it the larger stays.
-static void addAxis(SmallVectorImpl<AxisRef> &all, AxisRef ref) {
-  auto covers = [](AxisRef large, AxisRef small) {
-    return large.axis == small.axis && small.pre % large.pre == 0 &&
-           (large.pre * large.size) % (small.pre * small.size) == 0;
-  };
-  if (llvm::any_of(all, [&](AxisRef known) { return covers(known, ref); }))
-    return;
-  llvm::erase_if(all, [&](AxisRef known) { return covers(ref, known); });
-  all.push_back(ref);
-}
 
 /// Axes over which operands stay partial through `op`. They pass where the rule
 /// is linear in all its tensor operands together (or the rest are scalars), the
@@ -240,15 +229,12 @@ SmallVector<AxisRef> BodyAssigner::passingPartial(Operation *op,
       return {};
     if (!all.empty() && ArrayRef<AxisRef>(all) != dist.getPartialAxes())
       mixed = true;
-    for (AxisRef ref : dist.getPartialAxes())
-      addAxis(all, ref);
+    all = uniteAxes(mesh, all, dist.getPartialAxes());
     partial.push_back(i);
     bytes = std::max(bytes, tensor(operand).getNumElements());
   }
   if (all.empty())
     return {};
-  llvm::sort(all);
-  all = canonicalAxes(all);
   // An operand outside the sum that is sharded over the axis has the say.
   for (Value operand : op->getOperands())
     if (!getDist(operand).isPartial() &&
@@ -319,6 +305,35 @@ static double neutralOf(ReduceKind kind) {
   return 0.0;
 }
 
+/// Padding may be anything finite: zero times it must stay zero in a later sum.
+/// What is not finite at zero reads ones there.
+void BodyAssigner::keepFinite(Operation *op) {
+  if (!isa<DivOp, LogOp, SqrtOp, RsqrtOp>(op))
+    return;
+  OpOperand &operand = op->getOpOperand(op->getNumOperands() - 1);
+  for (int64_t dim = 0; dim < tensor(operand.get()).getRank(); ++dim)
+    if (getDist(operand.get()).getPaddedExtents()[dim] != 0)
+      operand.set(maskPad(operand.get(), dim, 1.0));
+}
+
+/// The operand whose padding along `factor` is made neutral: for sums one that
+/// the operation is linear in, as zeros elsewhere need not give zeros.
+static std::optional<unsigned> operandToMask(Operation *op, const OpRule &rule,
+                                             unsigned factor) {
+  auto has = [&](unsigned operand) {
+    return dimOfFactor(rule.operands[operand], factor) &&
+           isa<FloatType>(tensor(op->getOperand(operand)).getElementType());
+  };
+  for (const LinearSet &set : rule.linearSets)
+    for (unsigned operand : set.operands)
+      if (has(operand))
+        return operand;
+  for (unsigned operand = 0; operand < op->getNumOperands(); ++operand)
+    if (has(operand))
+      return operand;
+  return std::nullopt;
+}
+
 /// A padded factor that is reduced needs neutral padding in some operand that
 /// the operation is linear in (sums), or in its only operand (max, min, prod).
 void BodyAssigner::maskOperands(Operation *op, const OpRule &rule,
@@ -334,12 +349,11 @@ void BodyAssigner::maskOperands(Operation *op, const OpRule &rule,
             neutral |= padding.isZero(op->getOperand(operand), *dim);
     if (neutral)
       continue;
-    for (auto [i, operand] : llvm::enumerate(op->getOpOperands())) {
-      auto dim = dimOfFactor(rule.operands[i], factor);
-      if (!dim || !isa<FloatType>(tensor(operand.get()).getElementType()))
-        continue;
-      operand.set(maskPad(operand.get(), *dim, neutralOf(info.reduce)));
-      break;
+    if (std::optional<unsigned> masked = operandToMask(op, rule, factor)) {
+      OpOperand &operand = op->getOpOperand(*masked);
+      operand.set(maskPad(operand.get(),
+                          *dimOfFactor(rule.operands[*masked], factor),
+                          neutralOf(info.reduce)));
     }
   }
 }

@@ -39,6 +39,7 @@ private:
   void settleOperands(mlir::Operation *op, const OpRule &rule,
                       const Placement &placement,
                       llvm::ArrayRef<AxisRef> passing);
+  void keepFinite(mlir::Operation *op);
   void maskOperands(mlir::Operation *op, const OpRule &rule,
                     const Placement &placement);
   void typeResults(mlir::Operation *op, const OpRule &rule,

@@ -14,6 +14,16 @@ std::optional<unsigned> shard::dimOfFactor(const DimFactors &dims,
   return std::nullopt;
 }
 
+bool shard::isPartOfCompound(const OpRule &rule, unsigned factor) {
+  auto compound = [&](const DimFactors &dims) {
+    return llvm::any_of(dims, [&](const auto &dim) {
+      return dim.size() > 1 && llvm::is_contained(dim, factor);
+    });
+  };
+  return llvm::any_of(rule.operands, compound) ||
+         llvm::any_of(rule.results, compound);
+}
+
 bool PaddingState::isZero(Value value, unsigned dim) {
   DistAttr dist = getDist(value);
   if (!dist || dist.getPaddedExtents()[dim] == 0)

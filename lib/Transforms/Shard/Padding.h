@@ -28,6 +28,10 @@ private:
   llvm::DenseMap<std::pair<mlir::Value, unsigned>, bool> known;
 };
 
+/// Is the factor a part of a dimension that has others too? Such a part cannot
+/// be padded alone: its neighbours would shift.
+bool isPartOfCompound(const OpRule &rule, unsigned factor);
+
 /// The dimension of a value that is exactly factor `factor`, if any.
 std::optional<unsigned> dimOfFactor(const DimFactors &dims, unsigned factor);
 

@@ -100,14 +100,8 @@ bool ReshardBuilder::appends(unsigned dim, ArrayRef<AxisRef> axes) {
 }
 
 void ReshardBuilder::reducePartials() {
-  SmallVector<AxisRef> rest;
-  for (AxisRef axis : partial)
-    if (!llvm::is_contained(target.getPartialAxes(), axis))
-      rest.push_back(axis);
-  SmallVector<AxisRef> staying;
-  for (AxisRef axis : partial)
-    if (!llvm::is_contained(rest, axis))
-      staying.push_back(axis);
+  SmallVector<AxisRef> rest = subtractAxes(partial, target.getPartialAxes());
+  SmallVector<AxisRef> staying = subtractAxes(partial, rest);
   // Scatter what the target wants scattered: it makes the value smaller.
   for (bool progress = true; progress;) {
     progress = false;
@@ -141,10 +135,7 @@ void ReshardBuilder::reducePartials() {
 
 /// Replicated over an axis to partial over it: the value stays on member 0.
 void ReshardBuilder::becomePartial() {
-  SmallVector<AxisRef> added;
-  for (AxisRef axis : target.getPartialAxes())
-    if (!axesOverlap(axis, partial))
-      added.push_back(axis);
+  SmallVector<AxisRef> added = subtractAxes(target.getPartialAxes(), partial);
   if (added.empty())
     return;
   llvm::append_range(partial, added);

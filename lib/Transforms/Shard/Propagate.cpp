@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Padding.h"
 #include "Requests.h"
 #include "stretto/Dialect/Stretto/Analysis/DimClasses.h"
 #include "stretto/Transforms/Shard/Passes.h"
@@ -126,8 +127,7 @@ static void collectFactorWishes(Value value, const DimFactors &dims,
     for (auto [factor, axes] : llvm::zip(factors, *split)) {
       SmallVector<AxisRef> fitted = fitAxes(axes, rule.factors[factor].size);
       bool blocked = rule.factors[factor].kind == FactorKind::Blocked;
-      // A compound part cannot be padded alone: its neighbours would shift.
-      bool uneven = factors.size() > 1 &&
+      bool uneven = isPartOfCompound(rule, factor) &&
                     paddedExtent(rule.factors[factor].size, fitted) != 0;
       if (fitted.empty() || blocked || uneven)
         continue;

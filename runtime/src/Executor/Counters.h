@@ -27,8 +27,8 @@ public:
     profile[row].seconds += seconds;
     profile[row].cpuSeconds += cpuSeconds;
   }
-  void addTraffic(uint32_t row, uint64_t bytes) {
-    traffic[row].calls += 1;
+  void addTraffic(uint32_t row, uint64_t calls, uint64_t bytes) {
+    traffic[row].calls += calls;
     traffic[row].sentBytes += bytes;
   }
 

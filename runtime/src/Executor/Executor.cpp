@@ -250,9 +250,10 @@ private:
       break;
     case Instruction::Kind::Collective: {
       uint64_t sent = 0;
-      STRETTO_TRY(instruction.communicator->run(instruction.shape, buffers[0],
-                                                buffers[1], sent));
-      counters.addTraffic(instruction.trafficRow, sent);
+      STRETTO_TRY(instruction.communicator->run(expansion.tasks.data() +
+                                                    instruction.firstTask,
+                                                instruction.numTasks, sent));
+      counters.addTraffic(instruction.trafficRow, instruction.numTasks, sent);
       break;
     }
     case Instruction::Kind::Fill:

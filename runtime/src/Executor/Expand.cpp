@@ -140,38 +140,91 @@ private:
   Status add(const program::Collective &collective,
              const program::Command &command) {
     current.kind = Instruction::Kind::Collective;
-    current.shape = CollectiveShape::of(collective);
-    STRETTO_TRY(current.shape.check());
     current.communicator = (*context.communicators)[collective.group()].get();
-    STRETTO_TRY(checkOverlap());
     current.trafficRow = context.counters->trafficRow(
         function, collective.kind(), collective.group());
+    CollectiveTask task;
+    task.shape = CollectiveShape::of(collective);
+    task.source = out.buffers[current.firstBuffer];
+    task.target = out.buffers[current.firstBuffer + 1];
+    STRETTO_TRY(task.shape.check());
+    STRETTO_TRY(checkOverlap(task));
+    bool joins = joinsLast(task);
+    out.tasks.push_back(task);
+    std::string name =
+        concat(EnumNameCollectiveKind(collective.kind()), " ",
+               EnumNameDType(collective.dtype()), " group ", collective.group(),
+               " of ", current.communicator->size());
+    if (joins) {
+      joinLast(name);
+      return Status::ok();
+    }
+    current.firstTask = uint32_t(out.tasks.size() - 1);
+    current.numTasks = 1;
     finish("collective",
-           concat(EnumNameCollectiveKind(collective.kind()), " ",
-                  EnumNameDType(collective.dtype()), " group ",
-                  collective.group(), " of ", current.communicator->size(),
-                  ": ", command.operands()->Get(0)->bytes(), " bytes"),
+           concat(name, ": ", command.operands()->Get(0)->bytes(), " bytes"),
            0);
+    run = work;
     return Status::ok();
+  }
+
+  /// Whether the collective can go together with those just before it: of the
+  /// same kind and group, and none needs what another one writes.
+  bool joinsLast(const CollectiveTask &task) const {
+    if (out.instructions.empty())
+      return false;
+    const Instruction &last = out.instructions.back();
+    if (last.kind != Instruction::Kind::Collective ||
+        last.communicator != current.communicator ||
+        last.trafficRow != current.trafficRow)
+      return false;
+    for (uint32_t i = 0; i < last.numTasks; ++i) {
+      const CollectiveTask &other = out.tasks[last.firstTask + i];
+      if (targetOf(other).overlaps(sourceOf(task)) ||
+          targetOf(other).overlaps(targetOf(task)) ||
+          sourceOf(other).overlaps(targetOf(task)))
+        return false;
+    }
+    return true;
+  }
+  void joinLast(const std::string &name) {
+    Instruction &last = out.instructions.back();
+    ++last.numTasks;
+    run.bytes += work.bytes;
+    run.largest = std::max(run.largest, work.largest);
+    run.name = concat(name, ": ", last.numTasks, " buffers, ", run.bytes / 2,
+                      " bytes");
+    last.profileRow = context.counters->profileRow(run);
+  }
+
+  struct Range {
+    const char *begin, *end;
+    bool overlaps(const Range &other) const {
+      return begin < other.end && other.begin < end;
+    }
+  };
+  Range sourceOf(const CollectiveTask &task) const {
+    const char *begin = static_cast<const char *>(task.source);
+    int64_t n = current.communicator->size();
+    return {begin,
+            begin + task.shape.sourceElements(n) * bytesOf(task.shape.dtype)};
+  }
+  Range targetOf(const CollectiveTask &task) const {
+    const char *begin = static_cast<const char *>(task.target);
+    int64_t n = current.communicator->size();
+    return {begin,
+            begin + task.shape.targetElements(n) * bytesOf(task.shape.dtype)};
   }
 
   /// Source and destination are disjoint or, in an AllReduce, the same.
-  Status checkOverlap() const {
-    int64_t n = current.communicator->size();
-    int64_t width = bytesOf(current.shape.dtype);
-    const char *source = buffer(0), *target = buffer(1);
-    if (source == target &&
-        current.shape.kind == program::CollectiveKind::AllReduce)
+  Status checkOverlap(const CollectiveTask &task) const {
+    if (task.source == task.target &&
+        task.shape.kind == program::CollectiveKind::AllReduce)
       return Status::ok();
-    if (source < target + current.shape.targetElements(n) * width &&
-        target < source + current.shape.sourceElements(n) * width)
+    if (sourceOf(task).overlaps(targetOf(task)))
       return failure(Code::Rejected,
                      "source and destination of a collective overlap");
     return Status::ok();
-  }
-
-  const char *buffer(uint32_t index) const {
-    return static_cast<const char *>(out.buffers[current.firstBuffer + index]);
   }
 
   void *addressOf(const program::Operand &operand) const {
@@ -205,6 +258,7 @@ private:
   ScalarContext scalarContext;
   Instruction current;
   ProfileEntry work; // the current command's
+  ProfileEntry run;  // of the last collectives, those that go together
 };
 
 } // namespace

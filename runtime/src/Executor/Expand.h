@@ -12,7 +12,8 @@
 
 namespace stretto::runtime {
 
-/// What is done for one command of one call.
+/// What is done for one command of one call, or for a run of collectives that
+/// go together.
 struct Instruction {
   enum class Kind : uint8_t { Launch, Collective, Fill, Copy };
 
@@ -28,7 +29,8 @@ struct Instruction {
   uint64_t instanceKey = 0;
   Operation *operation = nullptr;       ///< Launch
   Communicator *communicator = nullptr; ///< Collective
-  CollectiveShape shape;                ///< Collective
+  uint32_t firstTask = 0;               ///< into Expansion::tasks
+  uint32_t numTasks = 0;                ///< Collective
   const program::Call *call = nullptr;
   const program::Command *command = nullptr;
 };
@@ -36,6 +38,7 @@ struct Instruction {
 struct Expansion {
   std::vector<Instruction> instructions;
   std::vector<void *> buffers;
+  std::vector<CollectiveTask> tasks;
   std::vector<StepScalar> scalars;
   std::vector<int64_t> values; ///< of the scalars in the current step
 };

@@ -142,15 +142,20 @@ Status Trainer::handleNonFinite(int64_t step, bool nonFinite) {
                            *gradNorm.data<float>()));
     return Status::ok();
   }
-  std::string where = findNonFinite(gradientsOf(executor));
   std::string what = concat("step ", step, ": loss ", *loss.data<float>(),
                             ", gradient norm ", *gradNorm.data<float>());
   if (job.skipsNonFinite())
     what += concat(", ", skippedInARow, " skipped steps in a row");
-  // The rank that has the value speaks; when none has, the loss alone is bad.
-  STRETTO_TRY(agree(world, where.empty()
-                               ? Status::ok()
-                               : failure(Code::RunFailed, what, "; ", where)));
+  // The rank that has the value speaks. A parameter that was bad before the
+  // step (it is not updated then) is the reason for bad gradients; when all are
+  // good, the loss alone is bad.
+  for (const NamedTensors &tensors :
+       {parametersOf(executor), gradientsOf(executor)}) {
+    std::string where = findNonFinite(tensors);
+    STRETTO_TRY(agree(
+        world, where.empty() ? Status::ok()
+                             : failure(Code::RunFailed, what, "; ", where)));
+  }
   return failure(Code::RunFailed, what, "; every gradient is finite");
 }
 

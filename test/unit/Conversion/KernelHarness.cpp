@@ -201,9 +201,9 @@ Tensor randomTensor(RankedTensorType type, uint64_t key,
   return tensor;
 }
 
-void compare(const Memory &actual, const Tensor &expected, double tolerance,
-             const std::string &what) {
-  double largest = 0;
+void compare(const Memory &actual, const Tensor &expected,
+             const RunOptions &options, const std::string &what) {
+  double largest = options.floor, tolerance = options.tolerance;
   auto value = [&](int64_t i) {
     return expected.isFloat() ? double(float(expected.getFloats()[i]))
                               : double(expected.getInts()[i]);
@@ -276,7 +276,7 @@ void expectSame(const std::string &segment, RunOptions options,
       coordinates = meshAttr.coordinates(rank);
     auto results = Rank(code, coordinates).run(segmentOp, memory);
     for (auto [index, result] : llvm::enumerate(results))
-      compare(result, (*expected)[index][rank], options.tolerance,
+      compare(result, (*expected)[index][rank], options,
               "result " + std::to_string(index) + " of rank " +
                   std::to_string(rank));
   }

@@ -22,6 +22,9 @@ struct RunOptions {
   /// Kernels expected after fusion, or -1.
   int kernels = -1;
   const char *cpu = "host";
+  /// Smallest magnitude that the tolerance is relative to: results that cancel
+  /// have the rounding errors of what they came from.
+  double floor = 0;
 };
 
 /// `segment` is the text of one stretto.segment called @f; the mesh, when its

@@ -115,7 +115,7 @@ TEST_F(ArtifactTest, ErrorsNameTheFile) {
                 "or not written by 'stretto compile')");
   EXPECT_FALSE(*hasPayload(path));
   EXPECT_EQ(openArtifact(folder + "/none").code(), Code::Rejected);
-  EXPECT_EQ(openArtifact(folder).code(), Code::RunFailed);
+  EXPECT_EQ(openArtifact(folder).code(), Code::Rejected);
 }
 
 TEST_F(ArtifactTest, NothingIsLeftWhenItCannotBeWritten) {

@@ -278,6 +278,40 @@ TEST(Collective, BytesSentAreTheClosedForms) {
             std::vector<uint64_t>(n, (n - 1) * middle * block));
 }
 
+TEST(Collective, SeveralAtATimeGiveTheSameBits) {
+  const std::vector<int64_t> sizes = {1, 7, 3000, 64};
+  for (CollectiveKind kind :
+       {CollectiveKind::AllReduce, CollectiveKind::AllGather,
+        CollectiveKind::ReduceScatter}) {
+    Status status = runInProcess(3, {}, [&](World &world) -> Status {
+      Communicator &group = world.everyone();
+      std::vector<CollectiveTask> tasks(sizes.size());
+      std::vector<std::vector<float>> sources, together, alone;
+      uint64_t sentTogether = 0, sentAlone = 0;
+      for (size_t i = 0; i < sizes.size(); ++i) {
+        tasks[i].shape.kind = kind;
+        tasks[i].shape.inner = sizes[i];
+        sources.emplace_back(tasks[i].shape.sourceElements(3));
+        for (size_t j = 0; j < sources[i].size(); ++j)
+          sources[i][j] = contribution<float>(world.rank(), int64_t(i + 9 * j));
+        together.emplace_back(tasks[i].shape.targetElements(3));
+        alone.push_back(together.back());
+      }
+      for (size_t i = 0; i < sizes.size(); ++i) {
+        tasks[i].source = sources[i].data();
+        tasks[i].target = together[i].data();
+        STRETTO_TRY(group.run(tasks[i].shape, sources[i].data(),
+                              alone[i].data(), sentAlone));
+      }
+      STRETTO_TRY(group.run(tasks.data(), tasks.size(), sentTogether));
+      EXPECT_EQ(together, alone) << EnumNameCollectiveKind(kind);
+      EXPECT_EQ(sentTogether, sentAlone) << EnumNameCollectiveKind(kind);
+      return Status::ok();
+    });
+    EXPECT_TRUE(status) << status.message();
+  }
+}
+
 TEST(Collective, DelaysChangeNothing) {
   const GroupCase six = {{2, 3}, {AxisRef(1, 1, 3), AxisRef(0, 1, 2)}};
   flatbuffers::FlatBufferBuilder builder;

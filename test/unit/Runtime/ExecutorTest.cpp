@@ -320,6 +320,52 @@ TEST(Executor, TheArenaIsTheSumOfTheRegions) {
   EXPECT_TRUE(status) << status.message();
 }
 
+TEST(Executor, IndependentCollectivesGoTogether) {
+  ProgramT program = makeProgram();
+  SegmentT &segment = *program.segments[1];
+  // After z is summed over dp: a sum of what "attended" held, which does not
+  // matter, and a sum of z once more, which needs the first.
+  for (uint32_t place : {0, 1}) {
+    CollectiveT sum;
+    sum.inner = rows * columns;
+    addCommand(segment, std::move(sum), argument(1 - place, zBytes),
+               argument(1 - place, zBytes, Access::Write));
+    auto &commands = segment.commands;
+    std::rotate(commands.begin() + 4 + place, commands.end() - 1,
+                commands.end());
+  }
+  ExecutorOptions options;
+  options.profile = true;
+  Status status = onFourRanks(
+      program, options, [](Executor &executor, size_t function) -> Status {
+        for (int64_t step : {1, 2}) {
+          STRETTO_TRY(executor.execute(function, step));
+          STRETTO_ASSIGN(TensorView z, executor.output(function, "z"));
+          std::vector<double> wanted =
+              expectedZ(executor.world().rank() % 2, step);
+          for (double &value : wanted)
+            value *= 2;
+          expectNear(z, wanted);
+        }
+        std::vector<std::string> sums;
+        for (const ProfileEntry &row : executor.profile())
+          if (row.name.rfind("AllReduce", 0) == 0)
+            sums.push_back(row.name + " x " + std::to_string(row.count));
+        std::sort(sums.begin(), sums.end());
+        EXPECT_EQ(sums, (std::vector<std::string>{
+                            "AllReduce F32 group 0 of 2: 2 buffers, 192 bytes "
+                            "x 2",
+                            "AllReduce F32 group 0 of 2: 96 bytes x 2"}));
+        for (const TrafficEntry &row : executor.traffic())
+          if (row.kind == CollectiveKind::AllReduce) {
+            EXPECT_EQ(row.calls, 6u);
+            EXPECT_EQ(row.sentBytes, 6 * zBytes);
+          }
+        return Status::ok();
+      });
+  EXPECT_TRUE(status) << status.message();
+}
+
 TEST(Executor, OverlappingCollectivesAreRefused) {
   ProgramT program = makeProgram();
   // The gathered result now lies where the source is.

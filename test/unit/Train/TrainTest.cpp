@@ -283,7 +283,7 @@ TEST_F(Train, StopsAtANonFiniteGradientAndNamesIt) {
   Status status = run(plan(1, 2, 1), options); // rank 1 holds elements 3, 4
   EXPECT_EQ(status.code(), Code::RunFailed);
   EXPECT_TRUE(mentions(status, "rank 1: step 1")) << status.message();
-  EXPECT_TRUE(mentions(status, "'grad/w' is nan at element 3"))
+  EXPECT_TRUE(mentions(status, "'param/w' is nan at element 3"))
       << status.message();
   EXPECT_EQ(readFile(folder.path("run/LATEST")), "step-000002\n");
 }

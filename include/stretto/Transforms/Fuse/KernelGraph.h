@@ -170,8 +170,8 @@ public:
   void splitDim(unsigned dim, int64_t inner);
   /// Drops nodes that no root needs.
   void sweep();
-  /// Drops dimensions of extent 1 or without use and merges neighbours that every access and
-  /// every reduction treats as one.
+  /// Drops dimensions of extent 1 or without use and merges neighbours that
+  /// every access and every reduction treats as one.
   void simplify();
 
 private:

@@ -34,6 +34,83 @@ stretto::splitAxes(ArrayRef<AxisRef> axes, ArrayRef<int64_t> sizes) {
   return result;
 }
 
+/// The two are aligned digits of one axis: one end divides the other.
+static bool aligned(int64_t a, int64_t b) { return b % a == 0 || a % b == 0; }
+
+SmallVector<AxisRef> stretto::uniteAxes(MeshAttr mesh, ArrayRef<AxisRef> a,
+                                        ArrayRef<AxisRef> b) {
+  SmallVector<AxisRef> all;
+  for (AxisRef ref : llvm::concat<const AxisRef>(a, b)) {
+    for (auto *other = all.begin(); other != all.end();) {
+      if (!ref.overlaps(*other)) {
+        ++other;
+        continue;
+      }
+      int64_t begin = std::min(ref.pre, other->pre);
+      int64_t end = std::max(ref.pre * ref.size, other->pre * other->size);
+      bool fits = aligned(ref.pre, other->pre) &&
+                  aligned(ref.pre * ref.size, other->pre * other->size);
+      ref = fits ? AxisRef{ref.axis, begin, end / begin} : mesh.axis(ref.axis);
+      all.erase(other);
+      other = all.begin();
+    }
+    all.push_back(ref);
+  }
+  llvm::sort(all);
+  return canonicalAxes(all);
+}
+
+SmallVector<AxisRef> stretto::subtractAxes(ArrayRef<AxisRef> axes,
+                                           ArrayRef<AxisRef> minus) {
+  SmallVector<AxisRef> rest(axes);
+  for (AxisRef cut : minus) {
+    SmallVector<AxisRef> pieces;
+    for (AxisRef ref : rest) {
+      if (!ref.overlaps(cut)) {
+        pieces.push_back(ref);
+        continue;
+      }
+      int64_t end = ref.pre * ref.size, cutEnd = cut.pre * cut.size;
+      if (ref.pre < cut.pre)
+        pieces.push_back({ref.axis, ref.pre, cut.pre / ref.pre});
+      if (cutEnd < end)
+        pieces.push_back({ref.axis, cutEnd, end / cutEnd});
+    }
+    rest = pieces;
+  }
+  return rest;
+}
+
+/// Elements of the parts of a compound dimension after the first.
+static int64_t minorSize(ArrayRef<unsigned> factors, ArrayRef<int64_t> sizes) {
+  int64_t product = 1;
+  for (unsigned factor : factors.drop_front())
+    product *= sizes[factor];
+  return product;
+}
+
+FailureOr<SmallVector<SmallVector<AxisRef>>>
+stretto::splitDim(DistAttr dist, unsigned dim, ArrayRef<unsigned> factors,
+                  const OpRule &rule) {
+  Placement all(rule);
+  SmallVector<int64_t> sizes;
+  for (unsigned factor : factors)
+    sizes.push_back(all.sizes[factor]);
+  int64_t padded = dist.getPaddedExtents()[dim];
+  if (factors.size() > 1 && padded != 0) {
+    int64_t minor = minorSize(factors, all.sizes);
+    if (padded % minor != 0)
+      return failure();
+    sizes[0] = padded / minor;
+  }
+  auto split = splitAxes(dist.getDimAxes(dim), sizes);
+  if (succeeded(split) && factors.size() > 1)
+    for (auto [size, axes] : llvm::zip(sizes, *split))
+      if (size % productOf(axes) != 0)
+        return failure();
+  return split;
+}
+
 DistAttr stretto::distributionOf(MeshAttr mesh, const DimFactors &dims,
                                  const Placement &placement) {
   SmallVector<SmallVector<AxisRef>> axes;
@@ -42,7 +119,9 @@ DistAttr stretto::distributionOf(MeshAttr mesh, const DimFactors &dims,
     SmallVector<AxisRef> &list = axes.emplace_back();
     for (unsigned factor : dim)
       llvm::append_range(list, placement.axes[factor]);
-    padded.push_back(dim.size() == 1 ? placement.padded[dim[0]] : 0);
+    padded.push_back(dim.empty() ? 0
+                                 : placement.padded[dim[0]] *
+                                       minorSize(dim, placement.sizes));
   }
   return DistAttr::get(mesh.getContext(), mesh, axes, {}, ReduceKind::Sum,
                        padded);
@@ -77,16 +156,17 @@ static LogicalResult readValue(Operation *op, StringRef what, unsigned index,
     return complain("distribution of rank " + Twine(dist.getRank()) +
                     " on a tensor of rank " + Twine(dims.size()));
   for (auto [d, factors] : llvm::enumerate(dims)) {
-    SmallVector<int64_t> sizes;
-    for (unsigned factor : factors)
-      sizes.push_back(rule.factors[factor].size);
-    auto split = splitAxes(dist.getDimAxes(d), sizes);
+    auto split = splitDim(dist, d, factors, rule);
     if (failed(split))
       return complain("axes " + toString(dist.getMesh(), dist.getDimAxes(d)) +
                       " do not split over the parts of dimension " + Twine(d));
     for (auto [factor, axes] : llvm::zip(factors, *split)) {
       SmallVector<AxisRef> merged = canonicalAxes(axes);
-      int64_t padded = factors.size() == 1 ? dist.getPaddedExtents()[d] : 0;
+      // Of a compound dimension the first part alone is padded.
+      int64_t padded =
+          factor == factors[0]
+              ? dist.getPaddedExtents()[d] / minorSize(factors, placement.sizes)
+              : 0;
       if (rule.factors[factor].kind == FactorKind::Blocked && !merged.empty())
         return complain("dimension " + Twine(d) +
                         " must be whole, but lies on " +

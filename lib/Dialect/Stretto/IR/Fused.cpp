@@ -164,6 +164,8 @@ LogicalResult AttentionOp::verify() {
 /// Heads are a compound of kv heads (major) and queries per kv head: with more
 /// axes than kv heads the minor part takes the rest and k, v stay replicated
 /// over it. Positions and head_dim are whole on every rank.
+/// Query heads are made of a key/value head and a place within its group. A
+/// part of size 1 is left out: what stays is no compound and may be padded.
 static OpRule attentionRule(Operation *op, bool backward) {
   OpRule rule;
   ArrayRef<int64_t> q = shape(op->getOperand(0)), k = shape(op->getOperand(1));
@@ -174,9 +176,14 @@ static OpRule attentionRule(Operation *op, bool backward) {
   unsigned qLen = rule.addFactor(q[1], FactorKind::Blocked);
   unsigned kvLen = rule.addFactor(k[1], FactorKind::Blocked);
   unsigned dim = rule.addFactor(q[3], FactorKind::Blocked);
-  DimFactors query = {{batch}, {qLen}, {group, within}, {dim}};
+  SmallVector<unsigned, 2> heads = {group, within};
+  if (q[2] == k[2])
+    heads = {group};
+  else if (k[2] == 1)
+    heads = {within};
+  DimFactors query = {{batch}, {qLen}, heads, {dim}};
   DimFactors key = {{batch}, {kvLen}, {group}, {dim}};
-  DimFactors lse = {{batch}, {group, within}, {qLen}};
+  DimFactors lse = {{batch}, heads, {qLen}};
   if (backward) {
     rule.operands = {query, key, key, query, lse, query};
     rule.results = {query, key, key};

@@ -38,6 +38,14 @@ struct CollectiveShape {
   Status check() const;
 };
 
+/// One collective on buffers of this member. Source and target are disjoint, or
+/// the same range in an AllReduce.
+struct CollectiveTask {
+  CollectiveShape shape;
+  const void *source = nullptr;
+  void *target = nullptr;
+};
+
 class Communicator {
 public:
   virtual ~Communicator() = default;
@@ -45,11 +53,17 @@ public:
   virtual int64_t size() const = 0;
   virtual int64_t memberIndex() const = 0;
 
-  /// Every member calls this with the same shape, in the same order. Source and
-  /// target are disjoint, or the same range in an AllReduce. Allocates nothing.
-  /// Adds to `sentBytes` what other members read from this one.
-  virtual Status run(const CollectiveShape &shape, const void *source,
-                     void *target, uint64_t &sentBytes) = 0;
+  /// Runs collectives of one kind that do not depend on each other, as if one
+  /// after the other but with the waits of one. Every member calls this with
+  /// the same shapes, in the same order. Allocates nothing; adds to `sentBytes`
+  /// what other members read from this one.
+  virtual Status run(const CollectiveTask *tasks, size_t count,
+                     uint64_t &sentBytes) = 0;
+  Status run(const CollectiveShape &shape, const void *source, void *target,
+             uint64_t &sentBytes) {
+    CollectiveTask task = {shape, source, target};
+    return run(&task, 1, sentBytes);
+  }
 
   /// All members have arrived.
   virtual Status barrier() = 0;

@@ -97,16 +97,27 @@ static bool sameShape(const CollectiveShape &a, const CollectiveShape &b) {
          a.outer == b.outer && a.middle == b.middle && a.inner == b.inner;
 }
 
+static std::string describe(const CollectiveShape &shape, int64_t members) {
+  return concat(EnumNameCollectiveKind(shape.kind), " of ",
+                shape.sourceElements(members), " elements");
+}
+
 Status Group::checkShapes() const {
-  for (int64_t other = 1; other < size(); ++other)
-    if (!sameShape(members[0].shape, members[other].shape))
+  const Member &first = members[0];
+  for (int64_t other = 1; other < size(); ++other) {
+    const Member &mine = members[other];
+    auto differ = [&](const auto &...what) {
       return failure(Code::RunFailed, "rank ", ranks[other],
                      " runs another collective than rank ", ranks[0], ": ",
-                     EnumNameCollectiveKind(members[other].shape.kind), " of ",
-                     members[other].shape.sourceElements(size()),
-                     " elements against ",
-                     EnumNameCollectiveKind(members[0].shape.kind), " of ",
-                     members[0].shape.sourceElements(size()));
+                     what...);
+    };
+    if (mine.count != first.count)
+      return differ(mine.count, " at a time against ", first.count);
+    for (size_t i = 0; i < first.count; ++i)
+      if (!sameShape(first.tasks[i].shape, mine.tasks[i].shape))
+        return differ(describe(mine.tasks[i].shape, size()), " against ",
+                      describe(first.tasks[i].shape, size()));
+  }
   return Status::ok();
 }
 

@@ -17,9 +17,8 @@ class Group {
 public:
   /// What one member shows the others during a collective.
   struct alignas(64) Member {
-    const void *source = nullptr;
-    void *target = nullptr;
-    CollectiveShape shape;
+    const CollectiveTask *tasks = nullptr;
+    size_t count = 0;                   ///< of tasks
     std::atomic<uint64_t> arrivals{0};  ///< barriers reached
     std::atomic<uint64_t> readBytes{0}; ///< read from this member by others
   };

@@ -37,58 +37,77 @@ public:
   int64_t memberIndex() const override { return me; }
   Status barrier() override { return group->barrier(me); }
 
-  Status run(const CollectiveShape &shape, const void *source, void *target,
+  Status run(const CollectiveTask *tasks, size_t count,
              uint64_t &sentBytes) override {
     delay();
     Group::Member &mine = group->member(me);
-    mine.source = source;
-    mine.target = target;
-    mine.shape = shape;
+    mine.tasks = tasks;
+    mine.count = count;
     STRETTO_TRY(group->barrier(me));
     STRETTO_TRY(group->checkShapes());
-    STRETTO_TRY(shape.check());
-    STRETTO_TRY(move(shape, static_cast<char *>(target)));
+    for (size_t i = 0; i < count; ++i)
+      STRETTO_TRY(tasks[i].shape.check());
+    STRETTO_TRY(move(tasks, count));
     STRETTO_TRY(group->barrier(me));
     sentBytes += mine.readBytes.exchange(0, std::memory_order_relaxed);
     return Status::ok();
   }
+  using Communicator::run;
 
 private:
-  Status move(const CollectiveShape &shape, char *target) {
-    switch (shape.kind) {
-    case CollectiveKind::AllReduce:
-      return allReduce(shape, target);
-    case CollectiveKind::AllGather:
-      allGather(shape, target);
-      break;
-    case CollectiveKind::ReduceScatter:
-      reduceScatter(shape, target);
-      break;
-    case CollectiveKind::AllToAll:
-      allToAll(shape, target);
-      break;
+  Status move(const CollectiveTask *tasks, size_t count) {
+    bool inTwoSteps = false;
+    for (current = 0; current < count; ++current) {
+      const CollectiveShape &shape = tasks[current].shape;
+      char *target = static_cast<char *>(tasks[current].target);
+      switch (shape.kind) {
+      case CollectiveKind::AllReduce:
+        reduceMySlice(shape, target);
+        inTwoSteps = true;
+        break;
+      case CollectiveKind::AllGather:
+        allGather(shape, target);
+        break;
+      case CollectiveKind::ReduceScatter:
+        reduceScatter(shape, target);
+        break;
+      case CollectiveKind::AllToAll:
+        allToAll(shape, target);
+        break;
+      }
     }
+    if (!inTwoSteps)
+      return Status::ok();
+    STRETTO_TRY(group->barrier(me));
+    for (current = 0; current < count; ++current)
+      if (tasks[current].shape.kind == CollectiveKind::AllReduce)
+        copySlices(tasks[current].shape,
+                   static_cast<char *>(tasks[current].target));
     return Status::ok();
   }
 
-  Status allReduce(const CollectiveShape &shape, char *target) {
-    int64_t elements = shape.outer * shape.inner, n = size();
+  /// First element of member k's slice of an AllReduce.
+  int64_t sliceOf(const CollectiveShape &shape, int64_t k) const {
+    return k * (shape.outer * shape.inner) / size();
+  }
+  void reduceMySlice(const CollectiveShape &shape, char *target) {
+    int64_t width = bytesOf(shape.dtype), begin = sliceOf(shape, me);
+    int64_t count = sliceOf(shape, me + 1) - begin;
+    reduce(shape, begin, count, target + begin * width);
+    countReadFromAll(count * width);
+  }
+  void copySlices(const CollectiveShape &shape, char *target) {
     int64_t width = bytesOf(shape.dtype);
-    auto slice = [=](int64_t k) { return k * elements / n; };
-    reduce(shape, slice(me), slice(me + 1) - slice(me),
-           target + slice(me) * width);
-    countReadFromAll((slice(me + 1) - slice(me)) * width);
-    STRETTO_TRY(group->barrier(me));
-    for (int64_t j = 0; j < n; ++j) {
+    for (int64_t j = 0; j < size(); ++j) {
       if (j == me)
         continue;
-      int64_t begin = slice(j) * width, bytes = slice(j + 1) * width - begin;
-      std::memcpy(target + begin,
-                  static_cast<const char *>(group->member(j).target) + begin,
+      int64_t begin = sliceOf(shape, j) * width;
+      int64_t bytes = sliceOf(shape, j + 1) * width - begin;
+      const void *theirs = group->member(j).tasks[current].target;
+      std::memcpy(target + begin, static_cast<const char *>(theirs) + begin,
                   bytes);
       countRead(j, bytes);
     }
-    return Status::ok();
   }
 
   void allGather(const CollectiveShape &shape, char *target) {
@@ -131,7 +150,8 @@ private:
   }
 
   const char *sourceOf(int64_t member) {
-    return static_cast<const char *>(group->member(member).source);
+    return static_cast<const char *>(
+        group->member(member).tasks[current].source);
   }
   static void copy(char *target, const char *source, int64_t bytes) {
     if (target != source)
@@ -156,6 +176,7 @@ private:
   std::shared_ptr<Group> group;
   int64_t me;
   std::vector<const void *> inputs;
+  size_t current = 0; // task
   uint64_t delayKey, delays = 0;
 };
 

@@ -17,15 +17,36 @@ struct Placement {
   llvm::SmallVector<int64_t>
       padded; // per factor: extent incl. padding, 0 = none
 
+  llvm::SmallVector<int64_t> sizes; // per factor: logical extent
+
   explicit Placement(const OpRule &rule)
-      : axes(rule.factors.size()), padded(rule.factors.size(), 0) {}
+      : axes(rule.factors.size()), padded(rule.factors.size(), 0) {
+    for (const Factor &factor : rule.factors)
+      sizes.push_back(factor.size);
+  }
 };
+
+/// The axes that `a` or `b` cover, as sub-axes that do not overlap; sub-axes
+/// whose digits do not align become the whole axis.
+llvm::SmallVector<AxisRef> uniteAxes(MeshAttr mesh, llvm::ArrayRef<AxisRef> a,
+                                     llvm::ArrayRef<AxisRef> b);
+
+/// What `axes` cover beyond `minus` (sub-axes whose digits align).
+llvm::SmallVector<AxisRef> subtractAxes(llvm::ArrayRef<AxisRef> axes,
+                                        llvm::ArrayRef<AxisRef> minus);
 
 /// Splits `axes` (major to minor) over factors of `sizes` (major to minor): a
 /// factor is filled before the next gets any; axes are cut into sub-axes as
 /// needed. Fails when they do not fit (a cut that is no divisor).
 mlir::FailureOr<llvm::SmallVector<llvm::SmallVector<AxisRef>>>
 splitAxes(llvm::ArrayRef<AxisRef> axes, llvm::ArrayRef<int64_t> sizes);
+
+/// The axes of dimension `dim` of `dist` by its factors. In a compound
+/// dimension padding is that of whole units of the first factor, and no other
+/// part may need padding: fails then.
+mlir::FailureOr<llvm::SmallVector<llvm::SmallVector<AxisRef>>>
+splitDim(DistAttr dist, unsigned dim, llvm::ArrayRef<unsigned> factors,
+         const OpRule &rule);
 
 /// The distribution of a value whose dimensions are made of `dims`, without
 /// partial state.

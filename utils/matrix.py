@@ -1,0 +1,314 @@
+#!/usr/bin/env python3
+"""Proves models equal to one device on many plans with `stretto check`.
+
+One line per case: both halves of the check (virtual ranks in f64, the compiled
+executable in f32) with their worst tensor, as its error over its bound times the
+tolerance; the last line counts. Cases called bug-… break the program first and
+hold when both halves notice. Exit code 0 when all cases hold.
+"""
+
+import argparse
+import fnmatch
+import itertools
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+PLANS = {
+    "dp4": ("dp: 4", False),
+    "tp4": ("tp: 4", False),
+    "tp2": ("tp: 2", False),
+    "dp2-tp2": ("dp: 2, tp: 2", False),
+    "tp2-sp": ("tp: 2", True),
+    "tp4-sp": ("tp: 4", True),
+    "dp2-tp2-sp": ("dp: 2, tp: 2", True),
+    "dp3-tp2": ("dp: 3, tp: 2", False),
+    "tp3-sp": ("tp: 3", True),
+    "tp3": ("tp: 3", False),
+    "dp2-tp4-sp": ("dp: 2, tp: 4", True),
+}
+REQUIRED = ["dp4", "tp4", "dp2-tp2", "tp2-sp", "dp2-tp2-sp"]
+
+GPT = {"layers": 2, "embed": 16, "heads": 4, "ffn": 32, "vocab": 32, "max-seq": 17}
+LLAMA = {"layers": 2, "embed": 16, "heads": 4, "kv-heads": 4, "ffn": 32, "vocab": 32}
+COMMON = {"dropout": 0.1, "label-smoothing": 0.1}
+
+
+@dataclass
+class Case:
+    """A model, a plan and a recipe. With `bug` the check breaks the localized
+    program first and must notice; with `error` the input must be refused."""
+
+    name: str
+    kind: str
+    plan: str
+    microbatches: int = 1
+    batch: int = 16
+    sequence: int = 16
+    model: dict = field(default_factory=dict)
+    flags: tuple = ()
+    clip: float = 0.05
+    optimizer: str = "adamw"
+    bug: str = ""
+    error: str = ""
+
+    @property
+    def lr(self):
+        """Without q/k norm a key bias has no gradient but rounding noise, which
+        AdamW turns into steps; the examples' rate keeps those in bounds."""
+        return 1.0e-2 if "qk-norm" in self.flags else 1.0e-3
+
+    def write(self, folder, stretto):
+        sizes = {**COMMON, **(GPT if self.kind == "gpt" else LLAMA), **self.model}
+        words = [stretto, "model", self.kind, "-o", os.path.join(folder, "model.mlir")]
+        for key, value in sizes.items():
+            words += ["--" + key, str(value)]
+        words += ["--" + flag for flag in self.flags]
+        made = subprocess.run(words, capture_output=True, text=True)
+        if made.returncode:
+            return made.stderr
+        mesh, sequence_parallel = PLANS[self.plan]
+        residual = ", seq: { residual: tp }" if sequence_parallel else ""
+        dimensions = "batch: dp" if "dp" in mesh else ""
+        if "tp" in mesh:
+            dimensions += ", " if dimensions else ""
+            dimensions += "heads: tp, kv_heads: tp, ffn: tp, vocab: tp" + residual
+        with open(os.path.join(folder, "plan.yaml"), "w") as file:
+            file.write(
+                f"plan: 1\nmesh: {{ {mesh} }}\n"
+                f'shard:\n  - {{ match: "*", {dimensions} }}\n'
+                f"microbatches: {self.microbatches}\n"
+            )
+        with open(os.path.join(folder, "recipe.yaml"), "w") as file:
+            file.write(
+                f"recipe: 1\nbatch: {{ global: {self.batch} }}\n"
+                f"sequence: {self.sequence}\nsteps: 5\nseed: 7\n"
+                f"optimizer: {{ kind: {self.optimizer}, lr: {self.lr}, "
+                f"weight_decay: 0.1, clip: {self.clip} }}\n"
+                "schedule: { warmup: 2, decay: cosine, min_lr: 1.0e-4 }\n"
+            )
+        return ""
+
+
+def required_cases():
+    """Every plan with 1 and 4 micro-batches, both families, tied and untied."""
+    for kind, head, plan, m in itertools.product(
+        ("gpt", "llama"), ("tied", "untied"), REQUIRED, (1, 4)
+    ):
+        flags = (head, "qk-norm")
+        yield Case(f"{kind}-{head}-{plan}-m{m}", kind, plan, m, flags=flags)
+
+
+def plain_cases():
+    """The same without q/k norm (a key bias then has no gradient) and dropout,
+    and Llama with grouped queries."""
+    for kind, head, plan, m in itertools.product(
+        ("gpt", "llama"), ("tied", "untied"), REQUIRED, (1, 4)
+    ):
+        model = {"dropout": 0}
+        if kind == "llama":
+            model["kv-heads"] = 2
+        yield Case(
+            f"plain-{kind}-{head}-{plan}-m{m}", kind, plan, m, model=model, flags=(head,)
+        )
+
+
+def uneven_cases():
+    """Sizes that do not divide."""
+
+    def case(name, kind, plan, m=1, **more):
+        return Case(f"uneven-{name}-{kind}-{plan}-m{m}", kind, plan, m, **more)
+
+    qk = ("qk-norm",)
+    for kind, head in itertools.product(("gpt", "llama"), ("tied", "untied")):
+        flags = (head, "qk-norm")
+        yield case(f"vocab97-{head}", kind, "tp4", model={"vocab": 97}, flags=flags)
+        yield case(
+            f"vocab97-{head}", kind, "dp2-tp2-sp", 2, model={"vocab": 97}, flags=flags
+        )
+        yield case(f"ffn33-{head}", kind, "tp4", 2, model={"ffn": 33}, flags=flags)
+    for kind in ("gpt", "llama"):
+        yield case("batch6", kind, "dp4", batch=6, flags=qk)
+        yield case("batch6", kind, "dp4", 2, batch=12, flags=qk)
+        yield case("batch3", kind, "dp4", 2, batch=6, flags=qk)
+        yield case("batch7", kind, "dp2-tp2-sp", batch=7, flags=qk)
+        yield case("kv2", kind, "tp4", model={"kv-heads": 2}, flags=qk)
+        yield case("kv2", kind, "dp2-tp4-sp", 2, model={"kv-heads": 2}, flags=qk)
+        yield case("kv1", kind, "tp4", model={"kv-heads": 1}, flags=())
+        yield case("seq17", kind, "tp2-sp", sequence=17, flags=qk)
+        yield case("seq17", kind, "dp2-tp2-sp", 4, sequence=17, flags=qk)
+        yield case("seq13", kind, "tp4-sp", sequence=13, flags=qk)
+        # Attention over one position has no gradient for q and k but rounding
+        # noise, which an optimizer with normalised steps would amplify.
+        yield case("seq1", kind, "tp2-sp", sequence=1, flags=qk, optimizer="sgd")
+        yield case(
+            "kv3heads6", kind, "tp2", model={"heads": 6, "kv-heads": 3, "head-dim": 4}
+        )
+        yield case(
+            "heads3", kind, "tp2-sp", model={"heads": 3, "kv-heads": 3, "head-dim": 4}
+        )
+        yield case(
+            "heads2", kind, "tp4", model={"heads": 2, "kv-heads": 2, "head-dim": 4}
+        )
+        yield case(
+            "heads6kv2", kind, "tp4", model={"heads": 6, "kv-heads": 2, "head-dim": 4}
+        )
+        primes = {"embed": 14, "heads": 7, "kv-heads": 7, "head-dim": 6}
+        primes.update({"ffn": 29, "vocab": 31})
+        yield case(
+            "primes", kind, "dp2-tp2-sp", 3, batch=15, sequence=11, model=primes
+        )
+        yield case("primes", kind, "tp4", 1, batch=5, sequence=7, model=primes)
+        yield case("primes", kind, "dp3-tp2", 1, batch=11, sequence=7, model=primes)
+        yield case("primes", kind, "tp3-sp", 1, batch=2, sequence=7, model=primes)
+        yield case("sgd", kind, "dp2-tp2-sp", 2, optimizer="sgd", batch=7 * 2)
+        few = {"ffn": 3, "vocab": 3}
+        yield case("fewer-than-ranks", kind, "tp4", 1, batch=2, model=few)
+
+
+def bug_cases():
+    """Mistakes in the localized program; the executable is compiled from it."""
+    bugs = [
+        ("drop-all-reduce", (0, 2, 4)),
+        ("scale-gradient", (0, 5, 20)),
+        ("wrong-axis", (0, 3, 6)),
+        ("swap-shards", (0, 1, 4)),
+    ]
+    for bug, places in bugs:
+        for place in places:
+            for kind, plan in (("gpt", "dp2-tp2-sp"), ("llama", "dp2-tp2")):
+                yield Case(
+                    f"bug-{bug}-{place}-{kind}-{plan}",
+                    kind,
+                    plan,
+                    2,
+                    flags=("qk-norm",),
+                    bug=f"{bug}:{place}",
+                )
+
+
+def refused_cases():
+    """What cannot be made to fit is an error that says why."""
+    error = "16 samples does not split into 3 equal micro-batches"
+    yield Case("refused-m3-of-16", "gpt", "dp2-tp2", 3, error=error)
+    error = "18 positions in a table of 17 rows"
+    yield Case("refused-sequence", "gpt", "tp2-sp", sequence=18, error=error)
+
+
+def all_cases():
+    return [
+        *required_cases(),
+        *plain_cases(),
+        *uneven_cases(),
+        *bug_cases(),
+        *refused_cases(),
+    ]
+
+
+def worst(report):
+    """The worst tensor: its error over its bound, times the tolerance."""
+    rows = [
+        (
+            float("inf")
+            if row.get("fault")
+            else (row["error"] / row["bound"] if row["bound"] else row["error"]),
+            row,
+        )
+        for row in report["tensors"]
+    ]
+    ratio, row = max(rows, key=lambda pair: pair[0])
+    return ratio * report["tolerance"], row
+
+
+def judge(case, done):
+    """Whether the check went as it must for this case, and a line about it."""
+    errors = [line for line in done.stderr.splitlines() if "warning:" not in line]
+    first = next((line for line in errors if "rror" in line), "") or "".join(errors[:1])
+    said = f"exit {done.returncode}: {first[:300]}"
+    if case.error:
+        return done.returncode == 3 and bool(re.search(case.error, done.stderr)), said
+    if not done.stdout:
+        # Ranks that disagree end the run of a broken executable.
+        return bool(case.bug) and done.returncode == 5, said
+    result = json.loads(done.stdout)
+    reports = "; ".join(
+        f"{name} {describe(report)}"
+        for name, report in zip(("f64", "f32"), result["reports"])
+    )
+    if case.bug:
+        noticed = not any(report["ok"] for report in result["reports"])
+        return done.returncode == 5 and noticed, reports
+    good = done.returncode == 0 and result["ok"] and not result["shrunk"]
+    return good and not errors, reports
+
+
+def describe(report):
+    error, row = worst(report)
+    text = f"{error:.1e} ({row['name']} step {row['step']})"
+    return text + (f" {row['fault']}" if row.get("fault") else "")
+
+
+def run(case, options):
+    start = time.time()
+    with tempfile.TemporaryDirectory(prefix="matrix-") as scratch:
+        folder = os.path.join(options.keep, case.name) if options.keep else scratch
+        os.makedirs(folder, exist_ok=True)
+        message = case.write(folder, options.stretto)
+        if message:
+            return False, "no model: " + message
+        words = [options.stretto, "check", folder, "--json", "--steps", options.steps]
+        words += ["--plant-bug", case.bug] if case.bug else []
+        words += options.option
+        done = subprocess.run(words, capture_output=True, text=True)
+    good, text = judge(case, done)
+    return good, f"{text}; {time.time() - start:.1f} s"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument(
+        "--only", action="append", default=[], metavar="GLOB", help="cases by name"
+    )
+    parser.add_argument("--list", action="store_true", help="names only")
+    parser.add_argument("--stretto", default="stretto", help="the tool")
+    parser.add_argument("--steps", default="5", help="steps to compare (5)")
+    parser.add_argument("--jobs", type=int, default=1, help="cases at a time (1)")
+    parser.add_argument("--keep", metavar="DIR", help="keep the cases' files here")
+    parser.add_argument(
+        "--option", action="append", default=[], help="one more option of the check"
+    )
+    options = parser.parse_args()
+    cases = [
+        case
+        for case in all_cases()
+        if not options.only
+        or any(fnmatch.fnmatchcase(case.name, glob) for glob in options.only)
+    ]
+    if options.list:
+        print("\n".join(case.name for case in cases))
+        return 0
+    if not cases:
+        print("error: no case has such a name; see --list", file=sys.stderr)
+        return 2
+    passed = 0
+    with ThreadPoolExecutor(options.jobs) as pool:
+        for case, (good, text) in zip(
+            cases, pool.map(lambda case: run(case, options), cases)
+        ):
+            line = f"{'ok    ' if good else 'FAILED'} {case.name}: {text}"
+            print(line, flush=True)
+            if not good and not sys.stdout.isatty():
+                print(line, file=sys.stderr)
+            passed += good
+    print(f"{passed} of {len(cases)} cases hold")
+    return 0 if passed == len(cases) else 5
+
+
+if __name__ == "__main__":
+    sys.exit(main())
