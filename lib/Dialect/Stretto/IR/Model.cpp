@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttrSyntax.h"
 #include "RuleUtils.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 #include "llvm/ADT/StringSet.h"
@@ -40,32 +41,10 @@ static ParseResult parseDims(OpAsmParser &parser, NamedAttrList &attrs) {
 
 /// `init` is written without its <>: init normal(0.02).
 static ParseResult parseInit(OpAsmParser &parser, NamedAttrList &attrs) {
-  std::string keyword;
-  SMLoc loc = parser.getCurrentLocation();
-  if (parser.parseKeywordOrString(&keyword))
+  FailureOr<InitAttr> init = parseInitBody(parser);
+  if (failed(init))
     return failure();
-  std::optional<InitKind> kind = symbolizeInitKind(keyword);
-  if (!kind)
-    return parser.emitError(loc, "unknown initialisation '")
-           << keyword << "'; known: zeros, ones, normal, uniform, constant";
-  SmallVector<double> values;
-  if (succeeded(parser.parseOptionalLParen())) {
-    do {
-      if (parser.parseFloat(values.emplace_back()))
-        return failure();
-    } while (succeeded(parser.parseOptionalComma()));
-    if (parser.parseRParen())
-      return failure();
-  }
-  size_t expected = *kind == InitKind::Uniform  ? 2
-                    : *kind >= InitKind::Normal ? 1
-                                                : 0;
-  if (values.size() != expected)
-    return parser.emitError(loc) << keyword << " takes " << expected
-                                 << " numbers, got " << values.size();
-  values.resize(2, 0.0);
-  attrs.set(attr::init,
-            InitAttr::get(parser.getContext(), *kind, values[0], values[1]));
+  attrs.set(attr::init, *init);
   return success();
 }
 
@@ -173,13 +152,8 @@ static void printArgument(OpAsmPrinter &printer, BlockArgument argument,
     printer << "]";
   }
   if (auto init = attrs.getAs<InitAttr>(attr::init)) {
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    stream << init;
-    // "#stretto.init<normal(…)>" without its wrapping.
-    StringRef body = StringRef(text);
-    body = body.substr(body.find('<') + 1).drop_back();
-    printer << " init " << body;
+    printer << " init ";
+    printInitBody(printer, init);
   }
   if (attrs.contains(attr::noDecay))
     printer << " no_decay";
