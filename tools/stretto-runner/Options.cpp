@@ -2,6 +2,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cstdlib>
+#include <string>
+
 namespace stretto::runner {
 
 using runtime::TrainOptions;
@@ -18,6 +21,14 @@ static void addData(CLI::App &app, TrainOptions &options) {
       ->group("Data");
 }
 
+/// What a clock can hold; NaN is in no range.
+static std::string checkSeconds(const std::string &text) {
+  double seconds = std::strtod(text.c_str(), nullptr);
+  if (seconds >= 0.001 && seconds <= 1.0e6)
+    return {};
+  return "'" + text + "' is not a number of seconds from 0.001 to 1000000";
+}
+
 static void addRun(CLI::App &app, TrainOptions &options) {
   app.add_option("--ranks", options.ranks, "must be the plan's rank count")
       ->check(CLI::PositiveNumber);
@@ -32,7 +43,7 @@ static void addRun(CLI::App &app, TrainOptions &options) {
       ->check(CLI::NonNegativeNumber);
   app.add_option("--timeout", options.timeoutSeconds,
                  "longest wait for another rank, seconds")
-      ->check(CLI::PositiveNumber)
+      ->check(checkSeconds)
       ->capture_default_str();
   app.add_option("--inject-delays", options.delaySeed,
                  "sleep random times before collectives, for tests")

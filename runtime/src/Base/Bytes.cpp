@@ -38,7 +38,8 @@ static Result<Bytes> mapAll(int descriptor, const std::string &path) {
 }
 
 Result<MappedFile> MappedFile::open(const std::string &path) {
-  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // O_NONBLOCK: a FIFO would wait for its writer before it can be refused.
+  int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor < 0)
     return cannotOpen(path);
   Result<Bytes> mapped = mapAll(descriptor, path);
