@@ -200,10 +200,12 @@ static void verifyRepetition(const program::Program &program,
       repeated.insert(call->segment());
   }
   int32_t last = calls.empty() ? 0 : calls.rbegin()->first;
-  if (int32_t(calls.size()) != last + 1 && last > 0)
+  if (last > 0 && int64_t(calls.size()) != int64_t(last) + 1) {
     findings.error("'" + text(function.name()) + "' has calls of " +
                    Twine(calls.size()) + " micro-batches, numbered up to " +
                    Twine(last));
+    return;
+  }
   for (const auto &[key, number] : calls[0])
     for (int32_t k = 1; k <= last && repeated.count(key.first); ++k)
       if (calls[k][key] != number)
@@ -268,6 +270,13 @@ void stretto::verifyCalls(const runtime::Program &program, Findings &findings) {
 LogicalResult stretto::verifyProgram(const runtime::Program &program,
                                      Diagnostics &diagnostics) {
   Findings findings(diagnostics);
+  constexpr uint16_t maxStreams =
+      256; // every stream has a clock of all streams
+  if (program.table().streams() > maxStreams) {
+    findings.error("the Program has " + Twine(program.table().streams()) +
+                   " streams; the verifier knows up to " + Twine(maxStreams));
+    return failure();
+  }
   for (auto chapter :
        {verifySegments, verifyCalls, verifyMemory, verifyParameters})
     if (!findings.enough())
