@@ -211,3 +211,19 @@ module {
     stretto.call @l(%x) scope "l" : (tensor<?xf32>) -> ()
   }
 }
+
+// -----
+
+module {
+  stretto.layer @l(%x: tensor<?xf32> dims [batch], params(%w: tensor<f32> init ones)) -> (tensor<f32>, tensor<f32>) {
+    // expected-error @below {{computes in 'bf16', which is not implemented yet; use f32}}
+    %h = stretto.convert %x : tensor<?xf32> -> tensor<?xbf16>
+    %y = stretto.convert %h : tensor<?xbf16> -> tensor<?xf32>
+    %s = stretto.reduce sum %y dims [0] : tensor<?xf32> -> tensor<f32>
+    stretto.yield %s, %s : tensor<f32>, tensor<f32>
+  }
+  stretto.model @m(%x: tensor<?xf32> dims [batch]) {
+    %s, %c = stretto.call @l(%x) scope "l" : (tensor<?xf32>) -> (tensor<f32>, tensor<f32>)
+    stretto.loss %s, %c weight 1.0 : tensor<f32>, tensor<f32>
+  }
+}

@@ -1,6 +1,7 @@
 //===- VerifyModel.cpp - the model contract -------------------------------===//
 
 #include "stretto/Transforms/Apply/VerifyModel.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "stretto/Transforms/Apply/Passes.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -43,13 +44,20 @@ static LogicalResult verifyInputs(ModelOp model) {
   return success();
 }
 
-/// Layers hold tensor operations with a sharding rule, and nothing else.
+/// Layers hold tensor operations with a sharding rule, and nothing else; no
+/// 16-bit floats yet.
 static LogicalResult verifyLayers(ModuleOp module) {
   for (auto layer : module.getOps<LayerOp>())
-    for (Operation &op : layer.getBody().front().without_terminator())
+    for (Operation &op : layer.getBody().front().without_terminator()) {
       if (!isa<ShardingRule>(op))
         return op.emitOpError("does not belong in a layer: only tensor "
                               "operations without communication do");
+      for (Type type : op.getResultTypes())
+        if (Type element = getElementTypeOrSelf(type);
+            element.isBF16() || element.isF16())
+          return op.emitOpError("computes in ")
+                 << element << ", which is not implemented yet; use f32";
+    }
   return success();
 }
 
