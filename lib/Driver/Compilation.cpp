@@ -162,18 +162,33 @@ int Compilation::runTo(Phase last) {
       continue;
     if (int(info.phase) > int(last))
       break;
-    auto begin = std::chrono::steady_clock::now();
-    if (int code = runPhase(info.phase))
+    if (int code = timed(info.name, [&] { return runPhase(info.phase); }))
       return code;
-    std::chrono::duration<double> seconds =
-        std::chrono::steady_clock::now() - begin;
-    if (options.time)
-      err << llvm::format("%-10s %8.4f s\n", info.name.data(), seconds.count());
     reached = info.phase;
     if (int code = dump(info.phase))
       return code;
   }
   return exitOk;
+}
+
+/// Runs `work`; with --time, says how long it took.
+int Compilation::timed(StringRef name, llvm::function_ref<int()> work) {
+  auto begin = std::chrono::steady_clock::now();
+  int code = work();
+  std::chrono::duration<double> seconds =
+      std::chrono::steady_clock::now() - begin;
+  if (options.time && code == exitOk)
+    err << llvm::format("%-10s %8.4f s\n", name.str().c_str(), seconds.count());
+  return code;
+}
+
+void Compilation::print(llvm::raw_ostream &out) {
+  (void)timed("print", [&] {
+    moduleRef->print(out);
+    out << "\n";
+    out.flush();
+    return int(exitOk);
+  });
 }
 
 int Compilation::runPhase(Phase phase) {

@@ -30,10 +30,8 @@ int stretto::runCompileCommand(CommandArguments arguments,
   Compilation compilation(line.compile, err);
   if (int code = compilation.compile(last))
     return code;
-  if (line.stopAfter && last != Phase::Executable) {
-    compilation.module().print(out);
-    out << "\n";
-  }
+  if (line.stopAfter && last != Phase::Executable)
+    compilation.print(out);
   return exitOk;
 }
 

@@ -13,6 +13,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "stretto/Plan/Plan.h"
 #include "stretto/Recipe/Recipe.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/SourceMgr.h"
 #include <optional>
 
@@ -70,6 +71,9 @@ public:
   /// load() and runTo() in one.
   int compile(Phase last);
 
+  /// The IR as it is now, as text.
+  void print(llvm::raw_ostream &out);
+
   mlir::ModuleOp module() { return *moduleRef; }
   const Recipe &getRecipe() const { return recipe; }
   const Plan &getPlan() const { return plan; }
@@ -79,6 +83,7 @@ public:
 
 private:
   int runPhase(Phase phase);
+  int timed(llvm::StringRef name, llvm::function_ref<int()> work);
   int apply();
   int runPasses(Phase phase);
   int writeExecutable();
