@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <unistd.h>
+#include <vector>
 
 namespace stretto::runtime {
 
@@ -67,6 +68,25 @@ Status makeFolders(const std::string &path) {
     return failure(Code::RunFailed, "cannot make the folder ", path, ": ",
                    error ? error.message() : "there is a file of that name");
   return Status::ok();
+}
+
+Status checkFolderWritable(const std::string &path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::vector<fs::path> made; // leaf first
+  for (fs::path p = path; !p.empty() && !fs::exists(p, error);
+       p = p.parent_path())
+    made.push_back(p);
+  Status status = makeFolders(path);
+  if (status) {
+    std::string probe = path + "/.stretto-writable";
+    Result<FileWriter> writer = FileWriter::create(probe);
+    status = writer ? writer->finish() : writer.status();
+    unlink(probe.c_str());
+  }
+  for (const fs::path &folder : made)
+    fs::remove(folder, error); // only what is empty
+  return status;
 }
 
 Status renameDurably(const std::string &from, const std::string &to) {

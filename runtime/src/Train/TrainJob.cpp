@@ -2,6 +2,7 @@
 
 #include "Peak.h"
 
+#include "stretto/Runtime/FileWriter.h"
 #include "stretto/Runtime/Isa.h"
 
 #include <algorithm>
@@ -138,6 +139,8 @@ Result<std::unique_ptr<TrainJob>> prepareJob(const Artifact &artifact,
   STRETTO_TRY(openData(*job));
   STRETTO_TRY(chooseSamples(*job));
   job->schedule = scheduleOf(job->recipe());
+  if (!options.save.empty())
+    STRETTO_TRY(checkFolderWritable(options.save));
   job->lastStep = options.steps.value_or(job->recipe().steps());
   STRETTO_TRY(findPeak(*job));
   return job;

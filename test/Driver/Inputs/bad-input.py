@@ -232,6 +232,7 @@ CASES = [
     ("run-metrics-folder-missing", nothing, TRAIN + " --metrics absent/m", FAILED, r"error: .*absent/m.*No such file"),
     ("run-metrics-full", nothing, TRAIN + " --metrics /dev/full", FAILED, r"error: .*/dev/full.*No space"),
     ("run-save-into-a-file", nothing, TRAIN + " --save text", FAILED, r"error: .*text"),
+    ("run-save-noticed-at-the-start", nothing, TRAIN + " --save text --steps 1000000000", FAILED, r"error: .*text"),
     ("run-save-full", LARGE, "(ulimit -f 500; ./gpt --data text --quiet --save new)", FAILED, r"error: .*new.*File too large"),
     ("run-export-full", LARGE, "(ulimit -f 500; ./gpt --data text --quiet --export new)", FAILED, r"error: .*new.*File too large"),
     ("run-dump-full", LARGE, "(ulimit -f 500; ./gpt --data text --quiet --dump-state new)", FAILED, r"error: .*new.*File too large"),

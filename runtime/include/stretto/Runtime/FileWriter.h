@@ -43,6 +43,10 @@ Status syncFolder(const std::string &path);
 /// Makes `path` and what is missing above it.
 Status makeFolders(const std::string &path);
 
+/// Makes the folder and finds out now, not after hours, whether files can be
+/// made in it.
+Status checkFolderWritable(const std::string &path);
+
 /// Renames and synchronises the folder of `to`.
 Status renameDurably(const std::string &from, const std::string &to);
 
