@@ -43,8 +43,8 @@ Status syncFolder(const std::string &path);
 /// Makes `path` and what is missing above it.
 Status makeFolders(const std::string &path);
 
-/// Makes the folder and finds out now, not after hours, whether files can be
-/// made in it.
+/// Finds out now, not after hours, whether the folder can be made and written
+/// to. Leaves nothing behind.
 Status checkFolderWritable(const std::string &path);
 
 /// Renames and synchronises the folder of `to`.
