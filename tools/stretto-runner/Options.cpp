@@ -48,6 +48,10 @@ static void addRun(CLI::App &app, TrainOptions &options) {
   app.add_option("--inject-delays", options.delaySeed,
                  "sleep random times before collectives, for tests")
       ->type_name("SEED");
+  app.add_option("--inject-nan", options.plantNan,
+                 "NaN in the first element of a tensor when it is first "
+                 "written in the step, for tests")
+      ->type_name("STEP:RANK:INSTANCE:TENSOR");
 }
 
 static void addState(CLI::App &app, TrainOptions &options) {

@@ -3,6 +3,7 @@
 #include "stretto/Runtime/Executor.h"
 
 #include "Expand.h"
+#include "Replay.h"
 #include "Tensors.h"
 
 #include "stretto/Runtime/Random.h"
@@ -39,6 +40,8 @@ private:
   Lap last = read();
 };
 
+constexpr uint32_t quietNan = 0x7fc00000;
+
 uint64_t alignUp(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
 
 class ExecutorImpl final : public Executor {
@@ -74,11 +77,13 @@ public:
     context.regions = regions;
     context.rank = ranks.rank();
     context.seed = seedValue;
+    context.plant = options.plant ? &*options.plant : nullptr;
     functions.clear();
     for (size_t i = 0; i < numFunctions(); ++i) {
       STRETTO_ASSIGN(Expansion expansion, expand(context, functionAt(i)));
       functions.push_back(std::move(expansion));
     }
+    STRETTO_TRY(checkPlant());
     return device.ready();
   }
 
@@ -99,7 +104,7 @@ public:
       return failure(Code::Internal, "execute before initialize");
     Expansion &expansion = functions[index];
     STRETTO_TRY(ranks.state());
-    setScalars(expansion, step);
+    setStep(expansion, step);
     const Instruction *failed = nullptr;
     Status status = options.profile ? run<true>(expansion, failed)
                                     : run<false>(expansion, failed);
@@ -112,6 +117,18 @@ public:
                              step, ", ", describe(*loaded, *failed)));
     ranks.abort(status);
     return status;
+  }
+
+  Result<NonFiniteOrigin> findNonFinite(size_t index, int64_t step) override {
+    if (index >= functions.size())
+      return failure(Code::Internal, "findNonFinite before initialize");
+    STRETTO_TRY(ranks.state());
+    Expansion &expansion = functions[index];
+    setStep(expansion, step);
+    return replay({*loaded, functionAt(index), ranks, expansion, communicators,
+                   regions, [&](const Instruction &instruction) {
+                     return issue(expansion, instruction);
+                   }});
   }
 
   std::vector<TensorView> inputs(size_t function) const override {
@@ -214,7 +231,19 @@ private:
     return *loaded->table().functions()->Get(uint32_t(index));
   }
 
-  void setScalars(Expansion &expansion, int64_t step) const {
+  Status checkPlant() const {
+    if (!options.plant)
+      return Status::ok();
+    for (const Expansion &expansion : functions)
+      if (expansion.planted)
+        return Status::ok();
+    return failure(Code::Usage, "nothing writes '", options.plant->tensor,
+                   "' of '", options.plant->instance,
+                   "'; `stretto disasm` shows the arguments of segments");
+  }
+
+  void setStep(Expansion &expansion, int64_t step) {
+    currentStep = step;
     for (size_t i = 0; i < expansion.scalars.size(); ++i)
       expansion.values[i] = expansion.scalars[i].at(step);
     for (const Instruction &instruction : expansion.instructions)
@@ -262,6 +291,11 @@ private:
     case Instruction::Kind::Copy:
       device.copy(buffers[1], buffers[0], instruction.bytes);
       break;
+    case Instruction::Kind::Plant:
+      if (options.plant->rank == ranks.rank() &&
+          options.plant->step == currentStep)
+        device.fill(buffers[0], quietNan, sizeof(quietNan));
+      break;
     }
     return Status::ok();
   }
@@ -275,6 +309,7 @@ private:
   RegionStarts regions = {};
   Counters counters;
   std::vector<Expansion> functions;
+  int64_t currentStep = 0;
 };
 
 } // namespace

@@ -62,11 +62,34 @@ public:
       current.command = command;
       if (Status status = expandCommand(*command); !status)
         return status.within(describe(*context.program, current));
+      if (context.plant && !out.planted)
+        plantAfter(*command);
     }
     return Status::ok();
   }
 
 private:
+  /// On every rank, so that all group the same collectives; one rank acts.
+  void plantAfter(const program::Command &command) {
+    const PlantedNan &plant = *context.plant;
+    if (textOf(current.call->instance()) != plant.instance)
+      return;
+    for (uint32_t i = 0; i < sizeOf(command); ++i) {
+      const program::Operand &operand = *command.operands()->Get(i);
+      if (operand.access() == program::Access::Read ||
+          argumentName(*context.program, *current.call, operand) !=
+              plant.tensor)
+        continue;
+      Instruction instruction = current;
+      instruction.kind = Instruction::Kind::Plant;
+      instruction.firstBuffer = uint32_t(out.buffers.size());
+      out.buffers.push_back(addressOf(operand));
+      out.instructions.push_back(instruction);
+      out.planted = true;
+      return;
+    }
+  }
+
   Status expandCommand(const program::Command &command) {
     current.firstBuffer = uint32_t(out.buffers.size());
     current.firstScalar = uint32_t(out.scalars.size());
@@ -151,6 +174,7 @@ private:
     STRETTO_TRY(checkOverlap(task));
     bool joins = joinsLast(task);
     out.tasks.push_back(task);
+    out.taskCommands.push_back({current.call, &command});
     std::string name =
         concat(EnumNameCollectiveKind(collective.kind()), " ",
                EnumNameDType(collective.dtype()), " group ", collective.group(),
@@ -272,6 +296,16 @@ Result<Expansion> expand(const ExpandContext &context,
       STRETTO_TRY(expander.expand(*call));
   out.values.resize(out.scalars.size());
   return out;
+}
+
+std::string argumentName(const Program &program, const program::Call &call,
+                         const program::Operand &operand) {
+  if (operand.space() != program::Space::Argument)
+    return std::string();
+  const program::Segment &segment =
+      *program.table().segments()->Get(call.segment());
+  std::string name = textOf(segment.arguments()->Get(operand.index())->name());
+  return name.rfind("new ", 0) == 0 ? name.substr(4) : name;
 }
 
 std::string describe(const Program &program, const Instruction &instruction) {

@@ -15,7 +15,7 @@ namespace stretto::runtime {
 /// What is done for one command of one call, or for a run of collectives that
 /// go together.
 struct Instruction {
-  enum class Kind : uint8_t { Launch, Collective, Fill, Copy };
+  enum class Kind : uint8_t { Launch, Collective, Fill, Copy, Plant };
 
   Kind kind = Kind::Launch;
   bool hasRandomKey = false; ///< scalar 0 is key(seed, step, instance)
@@ -35,12 +35,20 @@ struct Instruction {
   const program::Command *command = nullptr;
 };
 
+/// What an instruction or a collective was made from.
+struct CommandOfCall {
+  const program::Call *call = nullptr;
+  const program::Command *command = nullptr;
+};
+
 struct Expansion {
   std::vector<Instruction> instructions;
   std::vector<void *> buffers;
   std::vector<CollectiveTask> tasks;
+  std::vector<CommandOfCall> taskCommands; ///< of the tasks
   std::vector<StepScalar> scalars;
   std::vector<int64_t> values; ///< of the scalars in the current step
+  bool planted = false;        ///< there is a Plant instruction
 };
 
 /// What an expansion draws on; all of it outlives the expansion.
@@ -52,10 +60,16 @@ struct ExpandContext {
   std::array<char *, numRegions> regions = {};
   int64_t rank = 0;
   uint64_t seed = 0;
+  const PlantedNan *plant = nullptr; ///< may be null
 };
 
 Result<Expansion> expand(const ExpandContext &context,
                          const program::Function &function);
+
+/// Name of the argument that an operand is, as the compiler wrote it but for
+/// "new "; empty for what is local to the segment.
+std::string argumentName(const Program &program, const program::Call &call,
+                         const program::Operand &operand);
 
 /// "call 3 (layers.0) of segment 'decoder.fwd', decoder.fwd:einsum@model:12".
 std::string describe(const Program &program, const Instruction &instruction);

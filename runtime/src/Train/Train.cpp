@@ -19,6 +19,7 @@ Status runRank(World &world, const TrainJob &job, Outcome &outcome) {
   ExecutorOptions options;
   options.profile = job.options.profile;
   options.seed = job.seed;
+  options.plant = job.plant;
   auto executor = createExecutor(job.program, world, *device, options);
   STRETTO_TRY(executor->prepare());
   STRETTO_TRY(executor->initialize(job.kernels));

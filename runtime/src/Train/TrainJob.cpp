@@ -6,6 +6,7 @@
 #include "stretto/Runtime/Isa.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <thread>
 
 namespace stretto::runtime {
@@ -115,6 +116,20 @@ Schedule scheduleOf(const program::Recipe &recipe) {
   return schedule;
 }
 
+/// "3:1:layers.1:accumulator.mlp.w1".
+Result<PlantedNan> parsePlant(const std::string &text, int64_t ranks) {
+  PlantedNan plant;
+  char instance[256], tensor[256], rest;
+  long long step = 0, rank = 0;
+  if (std::sscanf(text.c_str(), "%18lld:%18lld:%255[^:]:%255[^:]%c", &step,
+                  &rank, instance, tensor, &rest) != 4 ||
+      rank < 0 || rank >= ranks)
+    return failure(Code::Usage, "--inject-nan '", text,
+                   "' is not STEP:RANK:INSTANCE:TENSOR with a rank below ",
+                   ranks);
+  return PlantedNan{rank, step, instance, tensor};
+}
+
 /// The peak of as many cores as the ranks can use.
 Status findPeak(TrainJob &job) {
   double perThread = job.options.peakGflops * 1e9;
@@ -139,6 +154,10 @@ Result<std::unique_ptr<TrainJob>> prepareJob(const Artifact &artifact,
   STRETTO_TRY(openData(*job));
   STRETTO_TRY(chooseSamples(*job));
   job->schedule = scheduleOf(job->recipe());
+  if (!options.plantNan.empty()) {
+    STRETTO_ASSIGN(job->plant, parsePlant(options.plantNan,
+                                          job->program->mesh().numRanks()));
+  }
   if (!options.save.empty())
     STRETTO_TRY(checkFolderWritable(options.save));
   job->lastStep = options.steps.value_or(job->recipe().steps());

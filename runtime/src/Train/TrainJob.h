@@ -1,6 +1,4 @@
-//===- TrainJob.h - what all ranks of a run share -----------------*- C++
-//-*-===//
-//-*-===//
+//===- TrainJob.h - what all ranks of a run share ---------------*- C++ -*-===//
 //
 // Decided before the ranks start, from the artifact, the options, the data and
 // the checkpoint; and what they leave behind for the end.
@@ -12,6 +10,7 @@
 #include "Metrics.h"
 
 #include "stretto/Runtime/Checkpoint.h"
+#include "stretto/Runtime/Executor.h"
 #include "stretto/Runtime/Program.h"
 #include "stretto/Runtime/SampleSource.h"
 #include "stretto/Runtime/Schedule.h"
@@ -37,6 +36,7 @@ struct TrainJob {
   uint64_t seed = 0;
   int64_t lastStep = 0;
   Schedule schedule;
+  std::optional<PlantedNan> plant;
   double peakFlops = 0; ///< of all usable cores together; 0 when not known
   int64_t peakCores = 0;
 

@@ -88,11 +88,15 @@ Status Trainer::loop() {
   return Status::ok();
 }
 
-Status Trainer::runStep(int64_t step) {
-  auto start = Clock::now();
+Status Trainer::feedTrain(int64_t step) {
   auto hyper = hyperParameters(job.schedule, job.recipe().beta1(),
                                job.recipe().beta2(), step);
-  STRETTO_TRY(trainFeed.fill(*job.samples, cursorAfter(step - 1), hyper));
+  return trainFeed.fill(*job.samples, cursorAfter(step - 1), hyper);
+}
+
+Status Trainer::runStep(int64_t step) {
+  auto start = Clock::now();
+  STRETTO_TRY(feedTrain(step));
   STRETTO_TRY(executor.execute(trainFunction, step));
   enum : uint64_t { NonFinite = 1, Stop = 2 };
   bool finite = std::isfinite(*loss.data<float>()) &&
@@ -135,28 +139,40 @@ Status Trainer::handleNonFinite(int64_t step, bool nonFinite) {
     return Status::ok();
   if (leads())
     ++outcome.stepsSkipped;
+  STRETTO_ASSIGN(NonFiniteOrigin origin, explainNonFinite(step));
+  std::string values = concat("loss ", *loss.data<float>(), ", gradient norm ",
+                              *gradNorm.data<float>());
   if (job.skipsNonFinite() && skippedInARow < mostSkips) {
     if (leads())
-      progress.note(concat("warning: step ", step, " skipped: loss ",
-                           *loss.data<float>(), ", gradient norm ",
-                           *gradNorm.data<float>()));
+      progress.note(concat("warning: step ", step, " skipped: ", values,
+                           "; rank ", origin.rank, ": ", origin.description));
     return Status::ok();
   }
-  std::string what = concat("step ", step, ": loss ", *loss.data<float>(),
-                            ", gradient norm ", *gradNorm.data<float>());
   if (job.skipsNonFinite())
-    what += concat(", ", skippedInARow, " skipped steps in a row");
-  // The rank that has the value speaks. A parameter that was bad before the
-  // step (it is not updated then) is the reason for bad gradients; when all are
-  // good, the loss alone is bad.
-  for (const NamedTensors &tensors :
-       {parametersOf(executor), gradientsOf(executor)}) {
-    std::string where = findNonFinite(tensors);
-    STRETTO_TRY(agree(
-        world, where.empty() ? Status::ok()
-                             : failure(Code::RunFailed, what, "; ", where)));
-  }
-  return failure(Code::RunFailed, what, "; every gradient is finite");
+    values += concat(", ", skippedInARow, " skipped steps in a row");
+  // The rank where it began is the one that speaks.
+  bool mine = world.rank() == origin.rank;
+  return agree(world, !mine ? Status::ok()
+                            : failure(Code::RunFailed, "step ", step, ": ",
+                                      values, "; ", origin.description));
+}
+
+/// A parameter that was bad before the step (which did not update it) is no
+/// fault of the step; anything else shows when the step is done again.
+Result<NonFiniteOrigin> Trainer::explainNonFinite(int64_t step) {
+  NonFiniteOrigin origin;
+  STRETTO_ASSIGN(std::vector<std::string> bad,
+                 gatherTexts(world, findNonFinite(parametersOf(executor))));
+  for (int64_t rank = world.size(); rank-- > 0;)
+    if (!bad[rank].empty())
+      origin = {rank, bad[rank] + " before the step"};
+  if (origin.rank >= 0)
+    return origin;
+  STRETTO_TRY(feedTrain(step));
+  STRETTO_ASSIGN(origin, executor.findNonFinite(trainFunction, step));
+  if (origin.rank < 0)
+    origin = {0, "no operation made it from finite values"};
+  return origin;
 }
 
 Status Trainer::afterStep(int64_t step, bool last) {

@@ -34,6 +34,9 @@ private:
   Status runStep(int64_t step);
   /// Ends or counts a step whose loss or gradient norm is not finite.
   Status handleNonFinite(int64_t step, bool nonFinite);
+  /// Collective: what made it so, and on which rank; the same on all ranks.
+  Result<NonFiniteOrigin> explainNonFinite(int64_t step);
+  Status feedTrain(int64_t step);
   StepMetrics measure(int64_t step, double seconds) const;
   Status afterStep(int64_t step, bool last);
   Status evaluate(int64_t step);

@@ -43,11 +43,26 @@ struct ParameterView {
   std::vector<TensorView> moments; ///< f32
 };
 
+/// For tests: NaN in the first element of a tensor, on one rank in one step,
+/// after the first command that writes it.
+struct PlantedNan {
+  int64_t rank = 0, step = 0;
+  std::string instance, tensor; ///< "layers.1", "accumulator.mlp.w1"
+};
+
+/// Where a value that is not finite was made from values that are.
+struct NonFiniteOrigin {
+  int64_t rank = -1; ///< negative: no command made it
+  /// "'accumulator.mlp.w1' of layers.1 is nan at element 5 after ...".
+  std::string description;
+};
+
 struct ExecutorOptions {
   /// Measure every command (adds a read of two clocks each).
   bool profile = false;
   /// Used where the Program asks for the seed; the recipe's when absent.
   std::optional<uint64_t> seed;
+  std::optional<PlantedNan> plant;
 };
 
 /// What one kind of work of one function cost so far. `name` is the kernel's
@@ -89,6 +104,11 @@ public:
   virtual Result<size_t> function(const std::string &name) const = 0;
   /// Runs one function on this rank. Any error aborts the job.
   virtual Status execute(size_t function, int64_t step) = 0;
+  /// After an execute with results that are not finite: does the same again on
+  /// the same inputs, which gives the same bits, and looks at everything. A
+  /// collective operation with one answer on all ranks; counts as no work.
+  virtual Result<NonFiniteOrigin> findNonFinite(size_t function,
+                                                int64_t step) = 0;
 
   /// Memory of this rank, valid after prepare.
   virtual std::vector<TensorView> inputs(size_t function) const = 0;

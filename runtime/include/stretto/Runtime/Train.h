@@ -33,6 +33,7 @@ struct TrainOptions {
   int64_t evalBatches = 0;           ///< at most so many; 0 means all
   double timeoutSeconds = 600;       ///< longest wait for another rank
   std::optional<uint64_t> delaySeed; ///< sleep a random time before collectives
+  std::string plantNan; ///< STEP:RANK:INSTANCE:TENSOR (see PlantedNan)
 
   // Parameters and checkpoints.
   std::string loadParameters; ///< safetensors with initial parameters
