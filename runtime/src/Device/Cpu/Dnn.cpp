@@ -9,6 +9,7 @@
 #include "DnnAllocations.h"
 
 #include <dlfcn.h>
+#include <mutex>
 
 namespace stretto::runtime {
 
@@ -69,6 +70,10 @@ void Matmul::run(const float *aData, const float *bData, float *cData) const {
   dnnl_primitive_execute(primitive.get(), stream.get(), 4, arguments);
 }
 
+/// Ranks share what oneDNN caches for the process. One of them makes it at a
+/// time: else several make the same, and all but one in vain.
+static std::mutex making;
+
 DnnContext::DnnContext() : engine(dnnl::engine::kind::cpu, 0), stream(engine) {
   // The older implementation makes its code on first use; have it now.
   float a = 1, b = 1, c = 0;
@@ -80,6 +85,7 @@ static Status fromException(const std::exception &error) {
 }
 
 Result<std::unique_ptr<DnnContext>> DnnContext::create() {
+  std::lock_guard<std::mutex> lock(making);
   try {
     useOneThread();
     return std::unique_ptr<DnnContext>(new DnnContext);
@@ -89,6 +95,7 @@ Result<std::unique_ptr<DnnContext>> DnnContext::create() {
 }
 
 Result<const Matmul *> DnnContext::matmul(const MatmulKey &key) {
+  std::lock_guard<std::mutex> lock(making);
   std::unique_ptr<Matmul> &made = primitives[key.values()];
   try {
     if (!made)
