@@ -125,7 +125,8 @@ void stretto::registerCostModels(DialectRegistry &registry) {
         *context);
     // Moves only.
     attachPointwise<0, ConstantOp, BroadcastOp, TransposeOp, IotaOp,
-                    EmbeddingOp>(context);
+                    EmbeddingOp, ConstrainOp, PropagationBarrierOp,
+                    ShardAlikeOp>(context);
     attachPointwise<1, NegOp, SqrtOp, RsqrtOp, AddOp, SubOp, MulOp, DivOp,
                     MaximumOp, MinimumOp, CompareOp, SelectOp, ConvertOp,
                     ReduceOp>(context);

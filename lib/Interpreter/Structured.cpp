@@ -305,9 +305,27 @@ static EvalResult eval(EmbeddingGradOp op, ArrayRef<Tensor> in,
   return one(result);
 }
 
+//===----------------------------------------------------------------------===//
+// Identities that say where values lie
+//===----------------------------------------------------------------------===//
+
+static EvalResult eval(ConstrainOp, ArrayRef<Tensor> in, const EvalContext &) {
+  return one(in[0]);
+}
+
+static EvalResult eval(PropagationBarrierOp, ArrayRef<Tensor> in,
+                       const EvalContext &) {
+  return one(in[0]);
+}
+
+static EvalResult eval(ShardAlikeOp, ArrayRef<Tensor> in, const EvalContext &) {
+  return TensorVector(in.begin(), in.end());
+}
+
 } // namespace stretto
 
 void interp::attachStructured(MLIRContext *context) {
   attachEvaluations<EinsumOp, GemmOp, ReduceOp, BroadcastOp, TransposeOp,
-                    IotaOp, EmbeddingOp, EmbeddingGradOp>(context);
+                    IotaOp, EmbeddingOp, EmbeddingGradOp, ConstrainOp,
+                    PropagationBarrierOp, ShardAlikeOp>(context);
 }

@@ -94,6 +94,43 @@ struct Embedding : Differentiable::ExternalModel<Embedding, EmbeddingOp> {
     return {dtable, Value()};
   }
 };
+
+struct Constrain : Differentiable::ExternalModel<Constrain, ConstrainOp> {
+  Cotangents vjp(Operation *op, OpBuilder &b, ValueRange g) const {
+    return {ConstrainOp::create(b, op->getLoc(), g[0],
+                                cast<ConstrainOp>(op).getConstraint())};
+  }
+};
+
+/// What passes forward in the primal passes backward in the adjoint.
+struct Barrier : Differentiable::ExternalModel<Barrier, PropagationBarrierOp> {
+  Cotangents vjp(Operation *op, OpBuilder &b, ValueRange g) const {
+    PassDirection allow = cast<PropagationBarrierOp>(op).getAllow();
+    if (allow != PassDirection::None)
+      allow = allow == PassDirection::Forward ? PassDirection::Backward
+                                              : PassDirection::Forward;
+    auto attr = PassDirectionAttr::get(b.getContext(), allow);
+    return {PropagationBarrierOp::create(b, op->getLoc(), attr, g[0])};
+  }
+};
+
+/// The cotangents that exist lie alike as well.
+struct Alike : Differentiable::ExternalModel<Alike, ShardAlikeOp> {
+  Cotangents vjp(Operation *op, OpBuilder &b, ValueRange g) const {
+    Cotangents result(g.begin(), g.end());
+    SmallVector<Value> present;
+    llvm::copy_if(g, std::back_inserter(present),
+                  [](Value value) { return bool(value); });
+    if (present.size() < 2)
+      return result;
+    auto alike = ShardAlikeOp::create(b, op->getLoc(), present);
+    unsigned next = 0;
+    for (Value &cotangent : result)
+      if (cotangent)
+        cotangent = alike.getResult(next++);
+    return result;
+  }
+};
 } // namespace
 
 void adjoint::registerStructured(MLIRContext *context) {
@@ -102,4 +139,7 @@ void adjoint::registerStructured(MLIRContext *context) {
   BroadcastOp::attachInterface<Broadcast>(*context);
   TransposeOp::attachInterface<Transpose>(*context);
   EmbeddingOp::attachInterface<Embedding>(*context);
+  ConstrainOp::attachInterface<Constrain>(*context);
+  PropagationBarrierOp::attachInterface<Barrier>(*context);
+  ShardAlikeOp::attachInterface<Alike>(*context);
 }

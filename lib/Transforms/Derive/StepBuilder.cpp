@@ -51,8 +51,10 @@ static ConstraintAttr withLeadingDim(ConstraintAttr constraint) {
   llvm::append_range(ends, constraint.getDimEnds());
   llvm::append_range(priorities, constraint.getPriorities());
   llvm::append_range(open, constraint.getOpen());
-  return ConstraintAttr::get(constraint.getContext(), constraint.getFlatAxes(),
-                             ends, open, priorities, constraint.getCause());
+  return ConstraintAttr::get(
+      constraint.getContext(), constraint.getFlatAxes(), ends, open, priorities,
+      constraint.getReplicatedAxes(), constraint.getPartialAxes(),
+      constraint.getCause());
 }
 
 void StepBuilder::addInputs(const llvm::DenseSet<Value> &needed,

@@ -87,6 +87,11 @@ LogicalResult BodyAssigner::visit(Operation *op) {
   maskOperands(op, rule, *placement);
   typeResults(op, rule, *placement, passing);
   op->removeAttr("stretto.factors");
+  if (isa<ConstrainOp, PropagationBarrierOp, ShardAlikeOp>(op)) {
+    // Obeyed: from here on the operands are the values.
+    op->replaceAllUsesWith(op->getOperands());
+    op->erase();
+  }
   return success();
 }
 

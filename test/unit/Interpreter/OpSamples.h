@@ -139,6 +139,17 @@ inline std::vector<Sample> structuredSamples() {
                      "stretto.embedding_grad %i, %d : tensor<4x3xi32>, "
                      "tensor<4x3x4xf32> -> tensor<7x4xf32>",
                      "tensor<7x4xf32>"});
+  std::string t = f32("4x3");
+  samples.push_back({"constrain", "%x: " + t,
+                     "stretto.constrain %x <[{?}, {?}]> : " + t + " -> " + t,
+                     t});
+  samples.push_back({"propagation_barrier", "%x: " + t,
+                     "stretto.propagation_barrier none %x : " + t + " -> " + t,
+                     t});
+  samples.push_back({"shard_alike", "%a: " + t + ", %b: " + t,
+                     "stretto.shard_alike(%a, %b) : (" + t + ", " + t +
+                         ") -> (" + t + ", " + t + ")",
+                     t + ", " + t, 2});
   return samples;
 }
 

@@ -90,55 +90,116 @@ ArrayRef<StringAttr> ConstraintAttr::getDimAxes(unsigned dim) const {
   return getFlatAxes().slice(begin, getDimEnds()[dim] - begin);
 }
 
-Attribute ConstraintAttr::parse(AsmParser &parser, Type) {
-  SmallVector<StringAttr> names;
+/// name | name:(pre)size | "any text"
+static ParseResult parseAxisName(AsmParser &parser,
+                                 SmallVectorImpl<StringAttr> &names) {
+  std::string name;
+  if (parser.parseKeywordOrString(&name))
+    return failure();
+  if (succeeded(parser.parseOptionalColon())) {
+    int64_t pre = 0, size = 0;
+    if (parser.parseLParen() || parser.parseInteger(pre) ||
+        parser.parseRParen() || parser.parseInteger(size))
+      return failure();
+    name += ":(" + std::to_string(pre) + ")" + std::to_string(size);
+  }
+  names.push_back(StringAttr::get(parser.getContext(), name));
+  return success();
+}
+
+static void printAxisName(AsmPrinter &printer, StringAttr name) {
+  auto [axis, digits] = name.getValue().split(':');
+  printer.printKeywordOrString(axis);
+  if (!digits.empty())
+    printer << ":" << digits;
+}
+
+static void printAxisNames(AsmPrinter &printer, ArrayRef<StringAttr> names) {
+  llvm::interleaveComma(names, printer,
+                        [&](StringAttr name) { printAxisName(printer, name); });
+}
+
+namespace {
+/// What a constraint is made of, in the order of its syntax.
+struct ConstraintParser {
+  AsmParser &parser;
+  SmallVector<StringAttr> names, replicated, partial;
   SmallVector<int64_t> ends, priorities;
   SmallVector<bool> open;
   std::string cause;
-  auto parseEntry = [&]() -> ParseResult {
-    if (succeeded(parser.parseOptionalQuestion())) {
-      open.back() = true;
-      return success();
-    }
-    std::string name;
-    if (parser.parseKeywordOrString(&name))
-      return failure();
-    names.push_back(StringAttr::get(parser.getContext(), name));
+
+  explicit ConstraintParser(AsmParser &parser) : parser(parser) {}
+
+  ParseResult parseEntry() {
+    if (failed(parser.parseOptionalQuestion()))
+      return parseAxisName(parser, names);
+    open.back() = true;
     return success();
-  };
-  auto parseDim = [&]() -> ParseResult {
+  }
+
+  ParseResult parseDim() {
     open.push_back(false);
     priorities.push_back(0);
     if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces,
-                                       parseEntry))
+                                       [&]() { return parseEntry(); }))
       return failure();
     ends.push_back(names.size());
     StringRef keyword;
     SMLoc loc = parser.getCurrentLocation();
-    if (succeeded(parser.parseOptionalKeyword(&keyword)) &&
-        (!keyword.consume_front("p") ||
-         keyword.getAsInteger(10, priorities.back())))
+    if (failed(parser.parseOptionalKeyword(&keyword)))
+      return success();
+    if (!keyword.consume_front("p") ||
+        keyword.getAsInteger(10, priorities.back()))
       return parser.emitError(loc, "expected a priority such as p1");
     return success();
-  };
-  if (parser.parseLess() ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseDim))
+  }
+
+  /// replicated {..} | partial {..} | "cause"
+  ParseResult parseClause() {
+    StringRef keyword;
+    SMLoc loc = parser.getCurrentLocation();
+    if (failed(parser.parseOptionalKeyword(&keyword)))
+      return parser.parseString(&cause);
+    if (keyword != "replicated" && keyword != "partial")
+      return parser.emitError(loc, "expected replicated {...}, partial {...} "
+                                   "or the cause in quotes");
+    auto &axes = keyword == "partial" ? partial : replicated;
+    return parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, [&]() {
+      return parseAxisName(parser, axes);
+    });
+  }
+
+  ParseResult parse() {
+    if (parser.parseLess() ||
+        parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                       [&]() { return parseDim(); }))
+      return failure();
+    while (succeeded(parser.parseOptionalComma()))
+      if (parseClause())
+        return failure();
+    return parser.parseGreater();
+  }
+};
+} // namespace
+
+Attribute ConstraintAttr::parse(AsmParser &parser, Type) {
+  ConstraintParser p(parser);
+  SMLoc loc = parser.getCurrentLocation();
+  if (p.parse())
     return {};
-  if (succeeded(parser.parseOptionalComma()) && parser.parseString(&cause))
+  auto cause = StringAttr::get(parser.getContext(), p.cause);
+  if (failed(verify([&]() { return parser.emitError(loc); }, p.names, p.ends,
+                    p.open, p.priorities, p.replicated, p.partial, cause)))
     return {};
-  if (parser.parseGreater())
-    return {};
-  return get(parser.getContext(), names, ends, open, priorities,
-             StringAttr::get(parser.getContext(), cause));
+  return get(parser.getContext(), p.names, p.ends, p.open, p.priorities,
+             p.replicated, p.partial, cause);
 }
 
 void ConstraintAttr::print(AsmPrinter &printer) const {
   printer << "<[";
   for (unsigned dim = 0; dim < getRank(); ++dim) {
     printer << (dim ? ", {" : "{");
-    llvm::interleaveComma(getDimAxes(dim), printer, [&](StringAttr name) {
-      printer.printKeywordOrString(name.getValue());
-    });
+    printAxisNames(printer, getDimAxes(dim));
     if (getOpen()[dim])
       printer << (getDimAxes(dim).empty() ? "?" : ", ?");
     printer << "}";
@@ -146,7 +207,52 @@ void ConstraintAttr::print(AsmPrinter &printer) const {
       printer << "p" << getPriorities()[dim];
   }
   printer << "]";
+  for (auto [word, axes] : {std::pair("replicated", getReplicatedAxes()),
+                            std::pair("partial", getPartialAxes())}) {
+    if (axes.empty())
+      continue;
+    printer << ", " << word << " {";
+    printAxisNames(printer, axes);
+    printer << "}";
+  }
   if (!getCause().getValue().empty())
     printer << ", " << getCause();
   printer << ">";
+}
+
+/// Invariants: lists of one length, priorities from 0; in one dimension an axis
+/// stands once; an axis that must not shard the value shards no dimension, nor
+/// is one both partial and sharding. (Two dimensions may wish one axis: the
+/// priorities settle it.)
+LogicalResult
+ConstraintAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                       ArrayRef<StringAttr> flatAxes, ArrayRef<int64_t> dimEnds,
+                       ArrayRef<bool> open, ArrayRef<int64_t> priorities,
+                       ArrayRef<StringAttr> replicated,
+                       ArrayRef<StringAttr> partial, StringAttr) {
+  if (open.size() != dimEnds.size() || priorities.size() != dimEnds.size())
+    return emitError() << "constraint lists do not have one length";
+  int64_t begin = 0;
+  for (auto [dim, end] : llvm::enumerate(dimEnds)) {
+    if (end < begin || end > int64_t(flatAxes.size()))
+      return emitError() << "constraint of dimension " << dim
+                         << " ends outside its axes";
+    if (priorities[dim] < 0)
+      return emitError() << "priority " << priorities[dim] << " of dimension "
+                         << dim << " is below 0";
+    llvm::SmallDenseSet<StringAttr> seen;
+    for (StringAttr name : flatAxes.slice(begin, end - begin))
+      if (!seen.insert(name).second)
+        return emitError() << "dimension " << dim << " names axis '"
+                           << name.getValue() << "' twice";
+    begin = end;
+  }
+  for (StringAttr name : flatAxes)
+    for (auto [axes, word] :
+         {std::pair(replicated, "replicated"), std::pair(partial, "partial")})
+      if (llvm::is_contained(axes, name))
+        return emitError() << "axis '" << name.getValue()
+                           << "' shards a dimension and is " << word
+                           << "; take it out of one of the two";
+  return success();
 }

@@ -29,6 +29,12 @@ def Stretto_ComparePredicate : Stretto_Enum<"ComparePredicate", "comparison", [
 def Stretto_ComparePredicateAttr
     : EnumAttr<Stretto_Dialect, Stretto_ComparePredicate, "predicate">;
 
+def Stretto_PassDirection : Stretto_Enum<"PassDirection", "direction that a barrier allows", [
+    I32EnumAttrCase<"None", 0, "none">, I32EnumAttrCase<"Forward", 1, "forward">,
+    I32EnumAttrCase<"Backward", 2, "backward">]>;
+def Stretto_PassDirectionAttr
+    : EnumAttr<Stretto_Dialect, Stretto_PassDirection, "pass_direction">;
+
 def Stretto_InitKind : Stretto_Enum<"InitKind", "parameter initialisation", [
     I32EnumAttrCase<"Zeros", 0, "zeros">, I32EnumAttrCase<"Ones", 1, "ones">,
     I32EnumAttrCase<"Normal", 2, "normal">, I32EnumAttrCase<"Uniform", 3, "uniform">,
@@ -167,16 +173,31 @@ def Stretto_OffsetAttr : Stretto_Attr<"Offset", "offset"> {
 def Stretto_ConstraintAttr : Stretto_Attr<"Constraint", "constraint"> {
   let summary = "wished axes per dimension, before assign";
   let description = [{
-    `#stretto.constraint<[{dp}, {tp}p1, {?} ]>`: per dimension the axes by name,
-    `?` when propagation may add more, and a priority (p0, the default, first).
-    A sub-axis is written `tp:(1)2`. `cause` names the plan line for explain.
+    `#stretto.constraint<[{dp}, {tp, ?}p1, {?} ], replicated {cp}, partial {ep}>`:
+    per dimension the axes by name, major to minor, and a priority (p0, the
+    default, first). Without `?` a dimension is closed: it lies on exactly these
+    axes, on none for `{}`; with `?` propagation may add more. `replicated` axes
+    shard no dimension of the value; over `partial` axes it may stay a sum that
+    nobody has taken. A sub-axis is written `tp:(1)2`. `cause` names the plan
+    line for explain.
   }];
   let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$flatAxes,
                         ArrayRefParameter<"int64_t">:$dimEnds,
                         ArrayRefParameter<"bool">:$open,
                         ArrayRefParameter<"int64_t">:$priorities,
+                        ArrayRefParameter<"::mlir::StringAttr">:$replicatedAxes,
+                        ArrayRefParameter<"::mlir::StringAttr">:$partialAxes,
                         "::mlir::StringAttr":$cause);
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let builders = [AttrBuilder<(ins
+      "::llvm::ArrayRef<::mlir::StringAttr>":$flatAxes,
+      "::llvm::ArrayRef<int64_t>":$dimEnds, "::llvm::ArrayRef<bool>":$open,
+      "::llvm::ArrayRef<int64_t>":$priorities, "::mlir::StringAttr":$cause), [{
+    return $_get($_ctxt, flatAxes, dimEnds, open, priorities,
+                 ::llvm::ArrayRef<::mlir::StringAttr>(),
+                 ::llvm::ArrayRef<::mlir::StringAttr>(), cause);
+  }]>];
   let extraClassDeclaration = [{
     unsigned getRank() const { return getDimEnds().size(); }
     ::llvm::ArrayRef<::mlir::StringAttr> getDimAxes(unsigned dim) const;
