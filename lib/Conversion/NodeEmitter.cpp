@@ -148,6 +148,11 @@ Value *NodeEmitter::combine(ReduceKind kind, Element type, bool exact,
                             Value *lhs, Value *rhs) {
   setFlags(exact);
   bool real = isFloat(type);
+  // One bit has no sign: true is the larger.
+  if (type == Element::I1 && kind == ReduceKind::Max)
+    kind = ReduceKind::Or;
+  if (type == Element::I1 && kind == ReduceKind::Min)
+    kind = ReduceKind::And;
   switch (kind) {
   case ReduceKind::Sum:
     return real ? b.CreateFAdd(lhs, rhs) : b.CreateAdd(lhs, rhs);
@@ -159,6 +164,10 @@ Value *NodeEmitter::combine(ReduceKind kind, Element type, bool exact,
   case ReduceKind::Min:
     return b.CreateBinaryIntrinsic(real ? Intrinsic::minimum : Intrinsic::smin,
                                    lhs, rhs);
+  case ReduceKind::And:
+    return b.CreateAnd(lhs, rhs);
+  case ReduceKind::Or:
+    return b.CreateOr(lhs, rhs);
   }
   return lhs;
 }

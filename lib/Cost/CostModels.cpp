@@ -125,11 +125,12 @@ void stretto::registerCostModels(DialectRegistry &registry) {
         *context);
     // Moves only.
     attachPointwise<0, ConstantOp, BroadcastOp, TransposeOp, IotaOp,
-                    EmbeddingOp, ConstrainOp, PropagationBarrierOp,
-                    ShardAlikeOp>(context);
+                    EmbeddingOp, ReshapeOp, SliceOp, PadOp, ConcatOp, WindowOp,
+                    DynamicSliceOp, DynamicUpdateSliceOp, GatherOp, ConstrainOp,
+                    PropagationBarrierOp, ShardAlikeOp>(context);
     attachPointwise<1, NegOp, SqrtOp, RsqrtOp, AddOp, SubOp, MulOp, DivOp,
                     MaximumOp, MinimumOp, CompareOp, SelectOp, ConvertOp,
-                    ReduceOp>(context);
+                    ReduceOp, ScatterAddOp, TopKOp, ArgReduceOp>(context);
     attachPointwise<8, ExpOp, LogOp, TanhOp, SigmoidOp, ErfOp, SiluOp, GeluOp,
                     DropoutOp, SoftmaxOp, LayerNormOp, LayerNormGradOp,
                     RmsNormOp, RmsNormGradOp, RopeOp, CrossEntropyOp,

@@ -46,7 +46,8 @@ static EvalResult eval(KeepFirstOp op, ArrayRef<Tensor> in,
   return one(*member == 0 ? in[0] : in[0].zerosLike(in[0].getShape()));
 }
 
-static EvalResult eval(PadOp op, ArrayRef<Tensor> in, const EvalContext &) {
+static EvalResult eval(PadExtentOp op, ArrayRef<Tensor> in,
+                       const EvalContext &) {
   auto type = cast<RankedTensorType>(op.getResult().getType());
   if (!type.hasStaticShape() || type.getRank() != in[0].getRank())
     return op.emitOpError("needs a static result of rank ") << in[0].getRank();
@@ -107,7 +108,7 @@ template <typename... Ops> void attachExchanges(MLIRContext *context) {
 } // namespace stretto
 
 void interp::attachCollectives(MLIRContext *context) {
-  attachEvaluations<ShardSliceOp, KeepFirstOp, PadOp>(context);
+  attachEvaluations<ShardSliceOp, KeepFirstOp, PadExtentOp>(context);
   attachExchanges<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp>(
       context);
 }

@@ -158,7 +158,11 @@ LogicalResult Machine::runBlock(Block &block, Frame &frame) {
 
 LogicalResult Machine::execute(Operation &op, Frame &frame) {
   return TypeSwitch<Operation *, LogicalResult>(&op)
-      .Case([&](EvaluableCollective op) { return exchange(op, frame); })
+      .Case([&](EvaluableCollective op) {
+        return op.getEvaluationGroup()
+                   ? exchange(op, frame)
+                   : evaluate(cast<Evaluable>(op.getOperation()), frame);
+      })
       .Case([&](InvokeOp op) { return invoke(op, frame); })
       .Case([&](MicrobatchesOp op) { return loop(op, frame); })
       .Case([&](LaunchOp op) { return launch(op, frame); })

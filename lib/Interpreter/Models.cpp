@@ -95,6 +95,8 @@ void interp::registerEvaluableModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, StrettoDialect *) {
     attachElementwise(context);
     attachStructured(context);
+    attachMovement(context);
+    attachIndexed(context);
     attachRandom(context);
     attachNorms(context);
     attachAttention(context);

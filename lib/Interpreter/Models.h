@@ -30,6 +30,8 @@ template <typename... Ops> void attachEvaluations(mlir::MLIRContext *context) {
 /// One group of operations each; see registerEvaluableModels.
 void attachElementwise(mlir::MLIRContext *context);
 void attachStructured(mlir::MLIRContext *context);
+void attachMovement(mlir::MLIRContext *context);
+void attachIndexed(mlir::MLIRContext *context);
 void attachRandom(mlir::MLIRContext *context);
 void attachNorms(mlir::MLIRContext *context);
 void attachAttention(mlir::MLIRContext *context);

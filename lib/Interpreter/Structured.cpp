@@ -182,7 +182,10 @@ template <typename T> static T identity(ReduceKind kind) {
   case ReduceKind::Sum:
     return 0;
   case ReduceKind::Prod:
+  case ReduceKind::And:
     return 1;
+  case ReduceKind::Or:
+    return 0;
   case ReduceKind::Max:
     return Limits::has_infinity ? -Limits::infinity() : Limits::lowest();
   case ReduceKind::Min:
@@ -192,7 +195,8 @@ template <typename T> static T identity(ReduceKind kind) {
 }
 
 template <typename T>
-static Tensor reduce(const Tensor &x, ArrayRef<int64_t> dims, ReduceKind kind) {
+static Tensor reduce(const Tensor &x, ArrayRef<int64_t> dims, ReduceKind kind,
+                     std::optional<double> init) {
   SmallVector<int64_t> shape;
   for (int64_t d = 0; d < x.getRank(); ++d)
     if (!llvm::is_contained(dims, d))
@@ -200,7 +204,7 @@ static Tensor reduce(const Tensor &x, ArrayRef<int64_t> dims, ReduceKind kind) {
   SmallVector<int64_t> kept = rowMajorStrides(shape), strides;
   for (int64_t d = 0, next = 0; d < x.getRank(); ++d)
     strides.push_back(llvm::is_contained(dims, d) ? 0 : kept[next++]);
-  std::vector<T> out(numElements(shape), identity<T>(kind));
+  std::vector<T> out(numElements(shape), init ? T(*init) : identity<T>(kind));
   ArrayRef<T> data = x.get<T>();
   forEachIndex(x.getShape(), [&](ArrayRef<int64_t> index, int64_t i) {
     int64_t to = 0;
@@ -212,9 +216,12 @@ static Tensor reduce(const Tensor &x, ArrayRef<int64_t> dims, ReduceKind kind) {
 }
 
 static EvalResult eval(ReduceOp op, ArrayRef<Tensor> in, const EvalContext &) {
+  std::optional<double> init;
+  if (op.getInit())
+    init = op.getInit()->convertToDouble();
   return one(in[0].isFloat()
-                 ? reduce<double>(in[0], op.getDims(), op.getKind())
-                 : reduce<int64_t>(in[0], op.getDims(), op.getKind()));
+                 ? reduce<double>(in[0], op.getDims(), op.getKind(), init)
+                 : reduce<int64_t>(in[0], op.getDims(), op.getKind(), init));
 }
 
 static EvalResult eval(BroadcastOp op, ArrayRef<Tensor> in,

@@ -222,6 +222,10 @@ template <typename T> T interp::combine(T lhs, T rhs, ReduceKind kind) {
     return pick(lhs, rhs, true);
   case ReduceKind::Min:
     return pick(lhs, rhs, false);
+  case ReduceKind::And:
+    return lhs != 0 && rhs != 0;
+  case ReduceKind::Or:
+    return lhs != 0 || rhs != 0;
   }
   return lhs;
 }

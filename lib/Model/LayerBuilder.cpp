@@ -85,5 +85,6 @@ Value LayerBuilder::dropout(Value x, double p) {
 Value LayerBuilder::total(Value x) {
   int64_t rank = cast<RankedTensorType>(x.getType()).getRank();
   return ReduceOp::create(b, loc(), ReduceKind::Sum, x,
-                          llvm::to_vector(llvm::seq<int64_t>(0, rank)));
+                          llvm::to_vector(llvm::seq<int64_t>(0, rank)),
+                          FloatAttr());
 }

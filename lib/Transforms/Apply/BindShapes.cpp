@@ -70,6 +70,17 @@ static SmallVector<int64_t> operandExtents(Operation *op, const OpRule &rule) {
   return extents;
 }
 
+/// The extent of a dimension whose parts the rule knows, else dynamic.
+static int64_t productOfParts(const OpRule &rule, ArrayRef<unsigned> factors) {
+  int64_t product = 1;
+  for (unsigned factor : factors) {
+    if (ShapedType::isDynamic(rule.factors[factor].size))
+      return ShapedType::kDynamic;
+    product *= rule.factors[factor].size;
+  }
+  return product;
+}
+
 /// For operations that state their result type: a dynamic dimension has the
 /// extent of its factor in the operands.
 static LogicalResult bindResults(ShardingRule op) {
@@ -81,6 +92,8 @@ static LogicalResult bindResults(ShardingRule op) {
     for (auto [dim, extent] : llvm::enumerate(shape)) {
       if (ShapedType::isDynamic(extent) && dims[dim].size() == 1)
         extent = extents[dims[dim][0]];
+      if (ShapedType::isDynamic(extent))
+        extent = productOfParts(rule, dims[dim]);
       if (ShapedType::isDynamic(extent))
         return op->emitOpError("extent of result dimension ")
                << dim

@@ -22,7 +22,9 @@ Value Writer::select(Value condition, Value x, Value y) {
 }
 
 Value Writer::sum(Value x, ArrayRef<int64_t> dims) {
-  return dims.empty() ? x : ReduceOp::create(b, loc, ReduceKind::Sum, x, dims);
+  return dims.empty()
+             ? x
+             : ReduceOp::create(b, loc, ReduceKind::Sum, x, dims, FloatAttr());
 }
 
 Value Writer::spread(Value x, Value like, ArrayRef<int64_t> missing) {
@@ -45,6 +47,7 @@ void stretto::registerDifferentiableModels(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, StrettoDialect *) {
     registerElementwise(context);
     registerStructured(context);
+    registerMovement(context);
     registerFused(context);
   });
 }

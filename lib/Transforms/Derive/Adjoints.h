@@ -62,6 +62,7 @@ private:
 
 void registerElementwise(mlir::MLIRContext *context);
 void registerStructured(mlir::MLIRContext *context);
+void registerMovement(mlir::MLIRContext *context);
 void registerFused(mlir::MLIRContext *context);
 
 } // namespace stretto::adjoint

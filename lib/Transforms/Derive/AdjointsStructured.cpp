@@ -35,6 +35,11 @@ struct Reduce : Differentiable::ExternalModel<Reduce, ReduceOp> {
   Cotangents vjp(Operation *op, OpBuilder &b, ValueRange g) const {
     auto reduce = cast<ReduceOp>(op);
     Writer w(b, op);
+    if (reduce.getInit() && reduce.getKind() != ReduceKind::Sum) {
+      op->emitOpError("has no adjoint with an initial value; combine with it "
+                      "after the reduction");
+      return {};
+    }
     switch (reduce.getKind()) {
     case ReduceKind::Sum:
       return {w.spread(g[0], reduce.getX(), reduce.getDims())};
@@ -42,6 +47,8 @@ struct Reduce : Differentiable::ExternalModel<Reduce, ReduceOp> {
     case ReduceKind::Min:
       return {ofExtremum(reduce, w, g[0])};
     case ReduceKind::Prod:
+    case ReduceKind::And:
+    case ReduceKind::Or:
       break;
     }
     op->emitOpError("has no adjoint for products; write exp of a sum of logs");

@@ -76,7 +76,7 @@ void Dimensions::identify(Operation *op, ArrayRef<Operation *> ops) {
   TypeSwitch<Operation *>(op)
       .Case([&](ConstantOp) {}) // its users say along what it is constant
       .Case([&](IotaOp o) { axesOf(o.getResult()); })
-      .Case<ShardSliceOp, PadOp>([&](auto o) {
+      .Case<ShardSliceOp, PadExtentOp>([&](auto o) {
         Axes to = axesOf(o.getResult());
         if (llvm::is_contained(inputs, o.getX()))
           return; // a load with other strides

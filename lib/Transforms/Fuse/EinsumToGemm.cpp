@@ -203,7 +203,7 @@ private:
     return ReduceOp::create(
         b, op.getLoc(), op.getResult().getType(),
         ReduceKindAttr::get(b.getContext(), ReduceKind::Sum), product,
-        b.getDenseI64ArrayAttr(dims));
+        b.getDenseI64ArrayAttr(dims), FloatAttr());
   }
 
   void replace(Value value) {

@@ -25,6 +25,8 @@ static void decompose(SegmentOp segment) {
     Operation *before = op->getPrevNode();
     OpBuilder builder(op);
     SmallVector<Value> values = op.decompose(builder);
+    if (values.empty())
+      continue;
     Operation *piece =
         before ? before->getNextNode() : &op->getBlock()->front();
     auto source = builder.getStringAttr(op->getName().stripDialect());

@@ -191,7 +191,7 @@ private:
                              make.constant(0, type(o)));
         })
         .Case([&](ShardSliceOp o) { return lowerSlice(o); })
-        .Case([&](PadOp o) { return lowerPad(o); })
+        .Case([&](PadExtentOp o) { return lowerPad(o); })
         .Case([&](EmbeddingOp o) { return lowerEmbedding(o); })
         .Case([&](RopeOp o) { return lowerRope(o); })
         .Default([&](Operation *o) { return lowerPointwise(o); });
@@ -336,13 +336,13 @@ private:
     return make.substitute(node, DimMask(1) << from, change, guard);
   }
 
-  Guard below(PadOp op, unsigned d) {
+  Guard below(PadExtentOp op, unsigned d) {
     Guard guard{linear(), shapeOf(op.getX())[d]};
     guard.index.coefficients[dim(op.getResult(), d)] = 1;
     return guard;
   }
 
-  Node *lowerPad(PadOp op) {
+  Node *lowerPad(PadExtentOp op) {
     ArrayRef<int64_t> from = shapeOf(op.getX()), to = shapeOf(op.getResult());
     bool isInput = inputIndex.count(op.getX());
     Node *node = isInput

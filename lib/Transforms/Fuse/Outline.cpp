@@ -90,7 +90,7 @@ void takeScalars(Operation *op, Scalars &scalars) {
             o.removeCauseAttr();
             return SmallVector<int64_t>{scalars.offset(memberOf(o.getGroup()))};
           })
-          .Case([&](PadOp o) {
+          .Case([&](PadExtentOp o) {
             o.removeCauseAttr();
             return SmallVector<int64_t>();
           })

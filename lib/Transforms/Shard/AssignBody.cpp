@@ -135,9 +135,13 @@ bool BodyAssigner::decompose(Operation *op, const OpRule &rule) {
     kept.emplace_back(operand, operand.getType());
     operand.setType(bareType(operand.getType()));
   }
-  SmallVector<Value> values = decomposable.decompose(builder);
+  SmallVector<DistAttr> dists = llvm::map_to_vector(
+      kept, [](const auto &entry) { return getDist(entry.second); });
+  SmallVector<Value> values = decomposable.decomposeSharded(builder, dists);
   for (auto [value, type] : llvm::reverse(kept))
     value.setType(type);
+  if (values.empty())
+    return false;
   op->replaceAllUsesWith(values);
   op->erase();
   return true;
@@ -165,6 +169,18 @@ static bool worthTaking(Operation *op, const OpRule &rule, unsigned factor,
   return false;
 }
 
+/// Both dimensions of a window lie on the same axes: those of the one that has
+/// some, of the first where they disagree.
+static void shareWindowAxes(const OpRule &rule, Placement &placement) {
+  for (auto [index, factor] : llvm::enumerate(rule.factors)) {
+    if (factor.kind != FactorKind::Window || factor.partner < int(index))
+      continue;
+    auto &first = placement.axes[index],
+         &second = placement.axes[factor.partner];
+    (first.empty() ? first : second) = first.empty() ? second : first;
+  }
+}
+
 FailureOr<Placement> BodyAssigner::place(Operation *op, const OpRule &rule) {
   Placement placement(rule);
   if (auto decided = op->getAttrOfType<ConstraintAttr>("stretto.factors"))
@@ -177,6 +193,7 @@ FailureOr<Placement> BodyAssigner::place(Operation *op, const OpRule &rule) {
         placement.axes[factor] = *axes;
     }
   fillFromOperands(op, rule, placement);
+  shareWindowAxes(rule, placement);
   for (unsigned factor = 0; factor < rule.factors.size(); ++factor)
     placement.padded[factor] =
         paddedExtent(rule.factors[factor].size, placement.axes[factor]);
@@ -300,10 +317,22 @@ void BodyAssigner::settleOperands(Operation *op, const OpRule &rule,
   }
 }
 
-static double neutralOf(ReduceKind kind) {
+/// What a reduction of elements of `type` does not notice.
+static double neutralOf(ReduceKind kind, Type type) {
+  if (isa<IntegerType>(type) && kind != ReduceKind::Sum) {
+    bool bit = type.isInteger(1);
+    bool low = kind == ReduceKind::Max || kind == ReduceKind::Or;
+    using Limits = std::numeric_limits<int32_t>;
+    if (kind == ReduceKind::Prod || (bit && !low))
+      return 1.0;
+    return bit ? 0.0 : double(low ? Limits::min() : Limits::max());
+  }
   switch (kind) {
   case ReduceKind::Sum:
     return 0.0;
+  case ReduceKind::Or:
+    return 0.0;
+  case ReduceKind::And:
   case ReduceKind::Prod:
     return 1.0;
   case ReduceKind::Max:
@@ -330,8 +359,7 @@ void BodyAssigner::keepFinite(Operation *op) {
 static std::optional<unsigned> operandToMask(Operation *op, const OpRule &rule,
                                              unsigned factor) {
   auto has = [&](unsigned operand) {
-    return dimOfFactor(rule.operands[operand], factor) &&
-           isa<FloatType>(tensor(op->getOperand(operand)).getElementType());
+    return dimOfFactor(rule.operands[operand], factor).has_value();
   };
   for (const LinearSet &set : rule.linearSets)
     for (unsigned operand : set.operands)
@@ -345,10 +373,13 @@ static std::optional<unsigned> operandToMask(Operation *op, const OpRule &rule,
 
 /// A padded factor that is reduced needs neutral padding in some operand that
 /// the operation is linear in (sums), or in its only operand (max, min, prod).
+/// Past the end of a window there are zeros.
 void BodyAssigner::maskOperands(Operation *op, const OpRule &rule,
                                 const Placement &placement) {
   for (auto [factor, info] : llvm::enumerate(rule.factors)) {
-    if (info.kind != FactorKind::Reduction || placement.padded[factor] == 0)
+    bool combines =
+        info.kind == FactorKind::Reduction || info.kind == FactorKind::Window;
+    if (!combines || placement.padded[factor] == 0)
       continue;
     bool neutral = false;
     if (info.reduce == ReduceKind::Sum)
@@ -360,9 +391,9 @@ void BodyAssigner::maskOperands(Operation *op, const OpRule &rule,
       continue;
     if (std::optional<unsigned> masked = operandToMask(op, rule, factor)) {
       OpOperand &operand = op->getOpOperand(*masked);
-      operand.set(maskPad(operand.get(),
-                          *dimOfFactor(rule.operands[*masked], factor),
-                          neutralOf(info.reduce)));
+      operand.set(maskPad(
+          operand.get(), *dimOfFactor(rule.operands[*masked], factor),
+          neutralOf(info.reduce, tensor(operand.get()).getElementType())));
     }
   }
 }

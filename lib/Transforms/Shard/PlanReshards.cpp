@@ -89,7 +89,7 @@ void ReshardBuilder::setPadding(unsigned dim, int64_t extent) {
   if (padded[dim] == extent)
     return;
   padded[dim] = extent;
-  emit<PadOp>();
+  emit<PadExtentOp>();
 }
 
 /// Does the target have `axes` right after the axes that `dim` has now?

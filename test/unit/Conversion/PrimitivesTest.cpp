@@ -229,8 +229,10 @@ TEST(Placement, PadSliceMaskAndKeepFirst) {
           "  %b = stretto.shard_slice %x {group = " +
           group +
           ", dim = 0 : i64} : tensor<4x34xf32> -> tensor<2x34xf32>\n"
-          "  %c = stretto.pad %y : tensor<3x33xf32> -> tensor<4x40xf32>\n"
-          "  %d = stretto.pad %y : tensor<3x33xf32> -> tensor<2x30xf32>\n"
+          "  %c = stretto.pad_extent %y : tensor<3x33xf32> -> "
+          "tensor<4x40xf32>\n"
+          "  %d = stretto.pad_extent %y : tensor<3x33xf32> -> "
+          "tensor<2x30xf32>\n"
           "  %e = stretto.keep_first %x {group = " +
           group +
           "} : tensor<4x34xf32> -> tensor<4x34xf32>\n"
@@ -251,7 +253,7 @@ stretto.segment @f(%x: tensor<4x34xf32>, %t: tensor<9x34xf32>, %r: tensor<2x34xf
   %b = stretto.tanh %a : tensor<4x17xf32> -> tensor<4x17xf32>
   %c = stretto.shard_slice %b {group = #stretto.group<mesh<dp = 2, tp = 2>, {dp}>, dim = 0 : i64} : tensor<4x17xf32> -> tensor<2x17xf32>
   %d = stretto.sigmoid %x : tensor<4x34xf32> -> tensor<4x34xf32>
-  %p = stretto.pad %d : tensor<4x34xf32> -> tensor<6x50xf32>
+  %p = stretto.pad_extent %d : tensor<4x34xf32> -> tensor<6x50xf32>
   %i = stretto.iota %x {dim = 0 : i64} : tensor<4x34xf32> -> tensor<4x34xi32>
   %i0 = stretto.reduce max %i dims [1] : tensor<4x34xi32> -> tensor<4xi32>
   %y = stretto.embedding %t, %i0 : tensor<9x34xf32>, tensor<4xi32> -> tensor<4x34xf32>

@@ -159,7 +159,7 @@ TEST(Collectives, PadAddsAndCutsTrailingElements) {
   Case c{"dp = 1", "{dp}", {{0}}, 1};
   TestProgram program(
       oneOp("%x: tensor<2x3xf32>",
-            "stretto.pad %x : tensor<2x3xf32> -> tensor<3x2xf32>",
+            "stretto.pad_extent %x : tensor<2x3xf32> -> tensor<3x2xf32>",
             "tensor<3x2xf32>"));
   expectNear(program.run({reals({2, 3}, {1, 2, 3, 4, 5, 6})})[0],
              {1, 2, 4, 5, 0, 0});

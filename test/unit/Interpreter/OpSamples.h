@@ -153,6 +153,74 @@ inline std::vector<Sample> structuredSamples() {
   return samples;
 }
 
+inline std::vector<Sample> movementSamples() {
+  std::vector<Sample> samples;
+  auto add = [&](const std::string &name, const std::string &arguments,
+                 const std::string &op, const std::string &from,
+                 const std::string &to, int results = 1) {
+    samples.push_back({name, arguments,
+                       "stretto." + op + " : " + from + " -> " + to, to,
+                       results});
+  };
+  std::string x = f32("4x6"), i = "tensor<i32>";
+  add("reshape_split", "%x: " + x, "reshape %x", x, f32("4x3x2"));
+  add("reshape_merge", "%x: " + x, "reshape %x", x, f32("24"));
+  add("reshape_both", "%x: " + x, "reshape %x", x, f32("8x3"));
+  add("reshape_common_part", "%x: " + x, "reshape %x", x, f32("6x4"));
+  add("slice", "%x: " + x,
+      "slice %x dims [1] starts [1] limits [6] strides [2]", x, f32("4x3"));
+  add("pad", "%x: " + x,
+      "pad %x with 2.5 dims [1] low [1] high [2] interior [1]", x, f32("4x14"));
+  add("pad_zero", "%x: " + x,
+      "pad %x with 0.0 dims [0, 1] low [-1, 0] high [0, 1] interior [0, 0]", x,
+      f32("3x7"));
+  add("concat", "%x: " + x + ", %y: " + f32("4x1"), "concat %x, %y dim 1",
+      x + ", " + f32("4x1"), f32("4x7"));
+  add("window", "%x: " + x, "window %x {dim = 1 : i64, start = -3 : i64}", x,
+      f32("4x9"));
+  add("window_stride", "%x: " + x,
+      "window %x {dim = 1 : i64, start = 1 : i64, stride = 2 : i64}", x,
+      f32("4x3"));
+  add("window_dilation", "%x: " + x,
+      "window %x {dim = 1 : i64, start = -1 : i64, dilation = 2 : i64}", x,
+      f32("4x12"));
+  add("dynamic_slice", "%x: " + x + ", %i: " + i,
+      "dynamic_slice %x[%i] dims [1]", x + ", " + i, f32("4x3"));
+  add("dynamic_slice_two", "%x: " + x + ", %i: " + i + ", %j: " + i,
+      "dynamic_slice %x[%i, %j] dims [0, 1]", x + ", " + i + ", " + i,
+      f32("2x5"));
+  add("dynamic_update_slice", "%x: " + x + ", %u: " + f32("4x3") + ", %i: " + i,
+      "dynamic_update_slice %x, %u[%i] dims [1]",
+      x + ", " + f32("4x3") + ", " + i, x);
+  add("gather", "%x: " + x + ", %n: tensor<3xi32>", "gather %x, %n dim 1",
+      x + ", tensor<3xi32>", f32("4x3"));
+  add("gather_batch", "%x: " + x + ", %n: tensor<4x3xi32>",
+      "gather %x, %n dim 1 {batch_dims = 1 : i64}", x + ", tensor<4x3xi32>",
+      f32("4x3"));
+  add("scatter_add", "%n: tensor<3xi32>, %u: " + f32("4x3"),
+      "scatter_add %n, %u dim 1", "tensor<3xi32>, " + f32("4x3"), x);
+  add("scatter_add_batch", "%n: tensor<4x3xi32>, %u: " + f32("4x3"),
+      "scatter_add %n, %u dim 1 {batch_dims = 1 : i64}",
+      "tensor<4x3xi32>, " + f32("4x3"), x);
+  add("top_k", "%x: " + x, "top_k %x {dim = 1 : i64, k = 2 : i64}", x,
+      f32("4x2") + ", tensor<4x2xi32>", 2);
+  add("top_k_indices", "%x: " + x + ", %n: tensor<4x6xi32>",
+      "top_k %x, %n {dim = 1 : i64, k = 2 : i64}", x + ", tensor<4x6xi32>",
+      f32("4x2") + ", tensor<4x2xi32>", 2);
+  for (const char *kind : {"max", "min"})
+    add(std::string("arg_") + kind, "%x: " + x,
+        std::string("arg_reduce ") + kind + " %x dim 1", x, "tensor<4xi32>");
+  for (const char *kind : {"sum", "max", "min", "prod"})
+    add(std::string("reduce_init_") + kind, "%x: " + x,
+        std::string("reduce ") + kind + " %x dims [1] {init = 1.25 : f64}", x,
+        f32("4"));
+  for (const char *kind : {"and", "or"})
+    add(std::string("reduce_") + kind, "%x: tensor<4x6xi1>",
+        std::string("reduce ") + kind + " %x dims [1]", "tensor<4x6xi1>",
+        "tensor<4xi1>");
+  return samples;
+}
+
 inline std::vector<Sample> fusedSamples() {
   std::string x = f32("4x3x4"), v = f32("4");
   std::vector<Sample> samples;

@@ -47,6 +47,7 @@ public:
         prove(placement);
         if (f == g && f < rule.factors.size()) {
           std::reverse(placement.axes[f].begin(), placement.axes[f].end());
+          shareAxes(placement, f);
           prove(placement);
         }
       }
@@ -79,12 +80,25 @@ private:
     if (rule.factors[factor].kind == FactorKind::Blocked)
       return false;
     placement.axes[factor].push_back(axis);
+    shareAxes(placement, factor);
     int64_t size = rule.factors[factor].size,
             members = productOf(placement.axes[factor]);
     if (size % members == 0)
       return true;
     placement.padded[factor] = (size + members - 1) / members * members;
     return canPad(factor);
+  }
+
+  /// The other side of a window lies on the same axes.
+  void shareAxes(Placement &placement, unsigned factor) {
+    int partner = rule.factors[factor].partner;
+    if (partner < 0)
+      return;
+    placement.axes[partner] = placement.axes[factor];
+    int64_t members = productOf(placement.axes[partner]),
+            size = rule.factors[partner].size;
+    if (size % members != 0)
+      placement.padded[partner] = (size + members - 1) / members * members;
   }
 
   /// Zeros are neutral in sums through a linear operand; elsewhere a padded
@@ -196,6 +210,9 @@ private:
       result.setType(localType(result.getType(), dist));
     mlir::cast<ShardingRule>(local).localizeAttributes(operandDists,
                                                        resultDists, op);
+    auto collective = mlir::dyn_cast<EvaluableCollective>(local);
+    if (collective && collective.getEvaluationGroup())
+      return exchange(collective, parts[0]);
     std::vector<TensorVector> results;
     for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
       TensorVector own;
@@ -204,6 +221,31 @@ private:
       results.push_back(evaluate(local, own, mesh.coordinates(rank)));
     }
     return results;
+  }
+
+  /// Results per rank of an operation that works on groups of ranks.
+  std::vector<TensorVector> exchange(EvaluableCollective op,
+                                     const RankTensors &operand) {
+    GroupAttr group = op.getEvaluationGroup();
+    std::vector<TensorVector> results;
+    for (int64_t rank = 0; rank < mesh.getNumRanks(); ++rank) {
+      TensorVector members(group.getNumMembers());
+      for (int64_t other = 0; other < mesh.getNumRanks(); ++other)
+        if (isTogether(rank, other, group.getAxes()))
+          members[group.member(mesh.coordinates(other))] = operand[other];
+      results.push_back(
+          {op.evaluateGroup(members)[group.member(mesh.coordinates(rank))]});
+    }
+    return results;
+  }
+
+  /// Do two ranks differ in `axes` only?
+  bool isTogether(int64_t rank, int64_t other, llvm::ArrayRef<AxisRef> axes) {
+    auto own = mesh.coordinates(rank), theirs = mesh.coordinates(other);
+    for (unsigned axis = 0; axis < mesh.getNumAxes(); ++axis)
+      if (own[axis] != theirs[axis] && !axesOverlap(axes, {mesh.axis(axis)}))
+        return false;
+    return true;
   }
 
   mlir::Type localType(mlir::Type type, DistAttr dist) {
@@ -245,16 +287,9 @@ private:
                        unsigned index,
                        const std::vector<TensorVector> &results) {
     TensorVector values;
-    auto own = mesh.coordinates(rank);
-    for (int64_t other = 0; other < mesh.getNumRanks(); ++other) {
-      auto theirs = mesh.coordinates(other);
-      bool together = true;
-      for (unsigned axis = 0; axis < mesh.getNumAxes(); ++axis)
-        together &=
-            own[axis] == theirs[axis] || axesOverlap(axes, {mesh.axis(axis)});
-      if (together)
+    for (int64_t other = 0; other < mesh.getNumRanks(); ++other)
+      if (isTogether(rank, other, axes))
         values.push_back(results[other][index]);
-    }
     return values;
   }
 

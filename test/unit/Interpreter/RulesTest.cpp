@@ -62,5 +62,7 @@ INSTANTIATE_TEST_SUITE_P(Elementwise, Rules,
                          testing::ValuesIn(elementwiseSamples()), nameOf);
 INSTANTIATE_TEST_SUITE_P(Structured, Rules,
                          testing::ValuesIn(structuredSamples()), nameOf);
+INSTANTIATE_TEST_SUITE_P(Movement, Rules, testing::ValuesIn(movementSamples()),
+                         nameOf);
 INSTANTIATE_TEST_SUITE_P(Fused, Rules, testing::ValuesIn(fusedSamples()),
                          nameOf);

@@ -199,9 +199,20 @@ FailureOr<Placement> stretto::readPlacement(Operation *op, const OpRule &rule,
     if (failed(readValue(op, "result", i, getDist(result), rule.results[i],
                          rule, placement, known, diagnose)))
       return failure();
-  for (unsigned i = 0; i < rule.factors.size(); ++i)
+  for (unsigned i = 0; i < rule.factors.size(); ++i) {
+    int partner = rule.factors[i].partner;
+    if (partner >= 0 && placement.axes[partner] != placement.axes[i]) {
+      if (diagnose)
+        op->emitOpError("has the two sides of a window on ")
+            << toString(getDist(op->getResult(0)).getMesh(), placement.axes[i])
+            << " and "
+            << toString(getDist(op->getResult(0)).getMesh(),
+                        placement.axes[partner]);
+      return failure();
+    }
     for (unsigned j = 0; j < i; ++j)
-      if (axesOverlap(placement.axes[i], placement.axes[j])) {
+      if (partner != int(j) &&
+          axesOverlap(placement.axes[i], placement.axes[j])) {
         if (diagnose)
           op->emitOpError("gives an axis of ")
               << toString(getDist(op->getResult(0)).getMesh(),
@@ -209,6 +220,7 @@ FailureOr<Placement> stretto::readPlacement(Operation *op, const OpRule &rule,
               << " to two of its factors";
         return failure();
       }
+  }
   return placement;
 }
 

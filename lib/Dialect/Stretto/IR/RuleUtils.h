@@ -40,6 +40,10 @@ broadcastShapes(std::optional<mlir::Location> loc, mlir::ValueRange operands);
 /// left to the caller.
 OpRule pointwise(mlir::Operation *op);
 
+/// Diagnoses dimensions that are outside the rank or do not ascend.
+mlir::LogicalResult verifyDims(mlir::Operation *op,
+                               llvm::ArrayRef<int64_t> dims, int64_t rank);
+
 /// Checks `actual` against an expected shape where both are static.
 bool compatible(llvm::ArrayRef<int64_t> actual,
                 llvm::ArrayRef<int64_t> expected);

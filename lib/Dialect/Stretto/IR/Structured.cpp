@@ -154,36 +154,50 @@ ReduceOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
   return success();
 }
 
-static LogicalResult verifyDims(Operation *op, ArrayRef<int64_t> dims,
-                                int64_t rank, bool ascending = true) {
+LogicalResult rule::verifyDims(Operation *op, ArrayRef<int64_t> dims,
+                               int64_t rank) {
   for (unsigned i = 0; i < dims.size(); ++i) {
     if (dims[i] < 0 || dims[i] >= rank)
       return op->emitOpError("dimension ")
              << dims[i] << " is outside rank " << rank;
-    if (i && ascending && dims[i] <= dims[i - 1])
+    if (i && dims[i] <= dims[i - 1])
       return op->emitOpError("dimensions must ascend");
   }
   return success();
 }
 
 LogicalResult ReduceOp::verify() {
+  bool logical = getKind() == ReduceKind::And || getKind() == ReduceKind::Or;
+  if (logical && !tensor(getX()).getElementType().isInteger(1))
+    return emitOpError("'") << stringifyReduceKind(getKind())
+                            << "' is for i1; use stretto.compare first";
   return verifyDims(*this, getDims(), shape(getX()).size());
 }
 
+/// How results of shards combine: on 0 and 1, and is min, or is max.
+static ReduceKind kindOfPartials(ReduceKind kind) {
+  if (kind == ReduceKind::And)
+    return ReduceKind::Min;
+  return kind == ReduceKind::Or ? ReduceKind::Max : kind;
+}
+
+/// Shards would each start from `init`: with it the dimensions are blocked (and
+/// the operation decomposed).
 OpRule ReduceOp::getShardingRule() {
   OpRule rule;
   SmallVector<unsigned> kept, all;
+  FactorKind reducing = getInit() ? FactorKind::Blocked : FactorKind::Reduction;
   for (auto [dim, extent] : llvm::enumerate(shape(getX()))) {
     bool reduced = llvm::is_contained(getDims(), int64_t(dim));
-    all.push_back(rule.addFactor(
-        extent, reduced ? FactorKind::Reduction : FactorKind::Parallel,
-        getKind()));
+    all.push_back(rule.addFactor(extent,
+                                 reduced ? reducing : FactorKind::Parallel,
+                                 kindOfPartials(getKind())));
     if (!reduced)
       kept.push_back(all.back());
   }
   rule.operands.push_back(OpRule::plain(all));
   rule.results.push_back(OpRule::plain(kept));
-  if (getKind() == ReduceKind::Sum)
+  if (getKind() == ReduceKind::Sum && (!getInit() || getInit()->isZero()))
     rule.linearSets = {{{0}}};
   return rule;
 }

@@ -37,7 +37,7 @@ def Stretto_ShardSliceOp : Stretto_CollectiveOp<"shard_slice",
 def Stretto_KeepFirstOp : Stretto_CollectiveOp<"keep_first",
     "the value on member 0 and zeros elsewhere: replicated to partial sum (no communication)",
     (ins)>;
-def Stretto_PadOp : Stretto_Op<"pad", [Pure, SameOperandsAndResultElementType]> {
+def Stretto_PadExtentOp : Stretto_Op<"pad_extent", [Pure, SameOperandsAndResultElementType]> {
   let summary = "change the padded extents of unsharded dimensions: trailing zeros added or trailing padding cut";
   let arguments = (ins AnyRankedTensor:$x, OptionalAttr<StrAttr>:$cause);
   let results = (outs AnyRankedTensor:$result);

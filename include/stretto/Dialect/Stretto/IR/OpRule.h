@@ -11,7 +11,11 @@
 //  * a Reduction factor that a result lacks leaves that result partial over the
 //    factor's axes, with the factor's reduction kind;
 //  * a Blocked factor cannot be sharded: it must be whole on every rank;
-//  * an axis given to one factor of an operation is given to no other.
+//  * a Window factor is a dimension of one value that holds the axes of its
+//    partner, a dimension of another value, each with its own extent and
+//    padding: elements cross shard borders (halo exchange);
+//  * an axis given to one factor of an operation is given to no other (its
+//    window partner aside).
 //
 // Partial operands: an operation linear in a set of operands lets Partial(sum)
 // over axes X through when all operands of the set are partial over X, the
@@ -29,12 +33,13 @@ namespace stretto {
 
 enum class ReduceKind : uint32_t;
 
-enum class FactorKind { Parallel, Reduction, Blocked };
+enum class FactorKind { Parallel, Reduction, Blocked, Window };
 
 struct Factor {
   int64_t size;
   FactorKind kind;
   ReduceKind reduce; // of a Reduction factor
+  int partner = -1;  // of a Window factor: the one whose axes it shares
 };
 
 /// Factors of each dimension of one value, major to minor.
@@ -53,8 +58,17 @@ struct OpRule {
 
   unsigned addFactor(int64_t size, FactorKind kind = FactorKind::Parallel,
                      ReduceKind reduce = ReduceKind(0)) {
-    factors.push_back({size, kind, reduce});
+    factors.push_back({size, kind, reduce, -1});
     return factors.size() - 1;
+  }
+  /// Two dimensions on the same axes, with extents of their own; returns the
+  /// factor of the first, the second is the next.
+  unsigned addWindow(int64_t from, int64_t to) {
+    unsigned id = addFactor(from, FactorKind::Window);
+    addFactor(to, FactorKind::Window);
+    factors[id].partner = id + 1;
+    factors[id + 1].partner = id;
+    return id;
   }
   /// A fresh parallel factor for every extent.
   llvm::SmallVector<unsigned> addFactors(llvm::ArrayRef<int64_t> sizes) {

@@ -19,7 +19,8 @@ class Stretto_Enum<string name, string summary, list<I32EnumAttrCase> cases>
 
 def Stretto_ReduceKind : Stretto_Enum<"ReduceKind", "reduction", [
     I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">,
-    I32EnumAttrCase<"Min", 2, "min">, I32EnumAttrCase<"Prod", 3, "prod">]>;
+    I32EnumAttrCase<"Min", 2, "min">, I32EnumAttrCase<"Prod", 3, "prod">,
+    I32EnumAttrCase<"And", 4, "and">, I32EnumAttrCase<"Or", 5, "or">]>;
 def Stretto_ReduceKindAttr : EnumAttr<Stretto_Dialect, Stretto_ReduceKind, "reduce_kind">;
 
 def Stretto_ComparePredicate : Stretto_Enum<"ComparePredicate", "comparison", [

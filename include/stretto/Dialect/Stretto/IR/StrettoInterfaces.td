@@ -43,9 +43,17 @@ def Stretto_Decomposable : OpInterface<"Decomposable"> {
   let methods = [
     InterfaceMethod<[{
         Builds the composition at the builder's insertion point and returns one
-        value per result; the caller replaces the operation.
+        value per result; the caller replaces the operation. Nothing is built and
+        nothing returned when the operation is primitive as it is.
       }], "::llvm::SmallVector<::mlir::Value>", "decompose",
-      (ins "::mlir::OpBuilder &":$builder)>
+      (ins "::mlir::OpBuilder &":$builder)>,
+    InterfaceMethod<[{
+        The same where the operands lie as `operands` says, for operations whose
+        sharded algorithm depends on the number of shards.
+      }], "::llvm::SmallVector<::mlir::Value>", "decomposeSharded",
+      (ins "::mlir::OpBuilder &":$builder, "::llvm::ArrayRef<DistAttr>":$operands), "",
+      [{ (void)operands;
+         return ::llvm::cast<Decomposable>($_op.getOperation()).decompose(builder); }]>
   ];
 }
 

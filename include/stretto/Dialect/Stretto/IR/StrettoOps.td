@@ -22,7 +22,14 @@ def Stretto_Distributed : NativeOpTrait<"Distributed"> {
 }
 
 class Stretto_Op<string mnemonic, list<Trait> traits = []>
-    : Op<Stretto_Dialect, mnemonic, traits>;
+    : Op<Stretto_Dialect, mnemonic, traits> {
+  // For operations whose attributes depend on the shard.
+  code localizeDeclaration = [{
+    void localizeAttributes(::llvm::ArrayRef<DistAttr> operands,
+                            ::llvm::ArrayRef<DistAttr> results,
+                            ::mlir::Operation *original);
+  }];
+}
 
 // A pure tensor operation with a sharding rule whose result types are inferred
 // (shape and element type; encodings are checked by the rule).
@@ -49,6 +56,8 @@ class Stretto_TypedTensorOp<string mnemonic, list<Trait> traits = []>
 
 include "stretto/Dialect/Stretto/IR/Elementwise.td"
 include "stretto/Dialect/Stretto/IR/Structured.td"
+include "stretto/Dialect/Stretto/IR/Movement.td"
+include "stretto/Dialect/Stretto/IR/Indexed.td"
 include "stretto/Dialect/Stretto/IR/Fused.td"
 include "stretto/Dialect/Stretto/IR/Collectives.td"
 include "stretto/Dialect/Stretto/IR/Constraints.td"

@@ -26,7 +26,12 @@ def Stretto_EinsumOp : Stretto_TensorOp<"einsum", [SameOperandsAndResultElementT
 
 def Stretto_ReduceOp : Stretto_TensorOp<"reduce", [SameOperandsAndResultElementType]> {
   let summary = "reduction over dimensions, which disappear";
-  let arguments = (ins Stretto_ReduceKindAttr:$kind, AnyRankedTensor:$x, DenseI64ArrayAttr:$dims);
+  let description = [{
+    `and` and `or` are for i1. `init` takes part in every result element once,
+    however many shards the dimensions have.
+  }];
+  let arguments = (ins Stretto_ReduceKindAttr:$kind, AnyRankedTensor:$x, DenseI64ArrayAttr:$dims,
+                       OptionalAttr<F64Attr>:$init);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "`` $kind $x `dims` $dims attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
