@@ -2,7 +2,11 @@
 
 #include <CLI/CLI.hpp>
 
+#include <charconv>
 #include <cstdlib>
+#include <functional>
+#include <limits>
+#include <sstream>
 #include <string>
 
 namespace stretto::runner {
@@ -21,32 +25,69 @@ static void addData(CLI::App &app, TrainOptions &options) {
       ->group("Data");
 }
 
-/// What a clock can hold; NaN is in no range.
-static std::string checkSeconds(const std::string &text) {
-  double seconds = std::strtod(text.c_str(), nullptr);
-  if (seconds >= 0.001 && seconds <= 1.0e6)
-    return {};
-  return "'" + text + "' is not a number of seconds from 0.001 to 1000000";
+/// An option for whole decimal numbers from `least` to `most`; whatever does
+/// not fit is an error, where CLI11 would take the nearest that does.
+template <typename Integer, typename Target>
+static CLI::Option *addWhole(CLI::App &app, const char *name, Target &target,
+                             Integer least, Integer most, const char *help) {
+  auto parse = [](const std::string &text, Integer &value) {
+    const char *end = text.data() + text.size();
+    auto [rest, error] = std::from_chars(text.data(), end, value);
+    return error == std::errc() && rest == end;
+  };
+  auto check = [=](const std::string &text) -> std::string {
+    Integer value;
+    if (parse(text, value) && value >= least && value <= most)
+      return {};
+    return "'" + text + "' is not a whole number from " +
+           std::to_string(least) + " to " + std::to_string(most);
+  };
+  auto store = [=, &target](const std::string &text) {
+    Integer value;
+    if (parse(text, value))
+      target = value;
+  };
+  return app.add_option_function<std::string>(name, store, help)
+      ->check(check)
+      ->type_name("INT");
+}
+
+constexpr int64_t anyCount = std::numeric_limits<int64_t>::max();
+constexpr uint64_t anySeed = std::numeric_limits<uint64_t>::max();
+
+/// NaN is in no range.
+static std::function<std::string(const std::string &)>
+inRange(double least, double most, const char *what) {
+  return [=](const std::string &text) -> std::string {
+    char *end = nullptr;
+    double value = std::strtod(text.c_str(), &end);
+    if (!text.empty() && *end == '\0' && value >= least && value <= most)
+      return {};
+    std::ostringstream message;
+    message.precision(9);
+    message << "'" << text << "' is not " << what << " from " << least << " to "
+            << most;
+    return message.str();
+  };
 }
 
 static void addRun(CLI::App &app, TrainOptions &options) {
-  app.add_option("--ranks", options.ranks, "must be the plan's rank count")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--steps", options.steps, "train up to this step")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--seed", options.seed, "instead of the recipe's");
-  app.add_option("--eval-every", options.evalEvery,
-                 "steps between evaluations; 0: at the end only")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--eval-batches", options.evalBatches,
-                 "at most so many batches each time; 0: all")
-      ->check(CLI::NonNegativeNumber);
+  addWhole<int64_t>(app, "--ranks", options.ranks, 1, anyCount,
+                    "must be the plan's rank count");
+  addWhole<int64_t>(app, "--steps", options.steps, 0, anyCount,
+                    "train up to this step");
+  addWhole<uint64_t>(app, "--seed", options.seed, 0, anySeed,
+                     "instead of the recipe's");
+  addWhole<int64_t>(app, "--eval-every", options.evalEvery, 0, anyCount,
+                    "steps between evaluations; 0: at the end only");
+  addWhole<int64_t>(app, "--eval-batches", options.evalBatches, 0, anyCount,
+                    "at most so many batches each time; 0: all");
   app.add_option("--timeout", options.timeoutSeconds,
                  "longest wait for another rank, seconds")
-      ->check(checkSeconds)
+      ->check(inRange(0.001, 1.0e6, "a number of seconds"))
       ->capture_default_str();
-  app.add_option("--inject-delays", options.delaySeed,
-                 "sleep random times before collectives, for tests")
+  addWhole<uint64_t>(app, "--inject-delays", options.delaySeed, 0, anySeed,
+                     "sleep random times before collectives, for tests")
       ->type_name("SEED");
   app.add_option("--inject-nan", options.plantNan,
                  "NaN in the first element of a tensor when it is first "
@@ -62,9 +103,8 @@ static void addState(CLI::App &app, TrainOptions &options) {
         ->group("Parameters and checkpoints");
   };
   add("--save", options.save, "folder of checkpoints", "DIR");
-  app.add_option("--save-every", options.saveEvery,
-                 "steps between checkpoints; 0: at the end only")
-      ->check(CLI::NonNegativeNumber)
+  addWhole<int64_t>(app, "--save-every", options.saveEvery, 0, anyCount,
+                    "steps between checkpoints; 0: at the end only")
       ->needs("--save")
       ->group("Parameters and checkpoints");
   auto *resume = add("--resume", options.resume,
@@ -97,22 +137,22 @@ static void addReports(CLI::App &app, TrainOptions &options) {
        "bytes sent per step by collective and group, as JSON");
   app.add_option("--peak-gflops", options.peakGflops,
                  "peak of one thread for MFU, instead of measuring it")
-      ->check(CLI::PositiveNumber)
+      ->check(inRange(1.0e-3, 1.0e9, "a number of GFLOP/s"))
       ->group("Reports");
 }
 
 static void addSampling(CLI::App &app, TrainOptions &options) {
-  auto *sample = app.add_option("--sample", options.sampleTokens,
-                                "generate N tokens at the end")
+  constexpr int64_t mostTokens = 1'000'000'000;
+  auto *sample = addWhole<int64_t>(app, "--sample", options.sampleTokens, 1,
+                                   mostTokens, "generate N tokens at the end")
                      ->type_name("N")
-                     ->check(CLI::PositiveNumber)
                      ->group("Sampling");
   app.add_option("--prompt", options.prompt, "text to continue")
       ->needs(sample)
       ->group("Sampling");
   app.add_option("--temperature", options.temperature,
                  "0: always the most likely token")
-      ->check(CLI::NonNegativeNumber)
+      ->check(inRange(0, 1.0e6, "a temperature"))
       ->capture_default_str()
       ->needs(sample)
       ->group("Sampling");

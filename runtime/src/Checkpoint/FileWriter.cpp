@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <unistd.h>
-#include <vector>
 
 namespace stretto::runtime {
 
@@ -70,34 +69,33 @@ Status makeFolders(const std::string &path) {
   return Status::ok();
 }
 
-Status checkFolderWritable(const std::string &path) {
-  namespace fs = std::filesystem;
+/// A device or a pipe would be lost by a rename.
+static Status checkReplaceable(const std::string &path) {
   std::error_code error;
-  std::vector<fs::path> made; // leaf first
-  for (fs::path p = path; !p.empty() && !fs::exists(p, error);
-       p = p.parent_path())
-    made.push_back(p);
-  Status status = makeFolders(path);
-  if (status) {
-    std::string probe = path + "/.stretto-writable";
-    Result<FileWriter> writer = FileWriter::create(probe);
-    status = writer ? writer->finish() : writer.status();
-    unlink(probe.c_str());
-  }
-  for (const fs::path &folder : made)
-    fs::remove(folder, error); // only what is empty
+  std::filesystem::file_type type = std::filesystem::status(path, error).type();
+  if (type != std::filesystem::file_type::not_found &&
+      type != std::filesystem::file_type::regular &&
+      type != std::filesystem::file_type::directory)
+    return failure(Code::RunFailed, "cannot write ", path,
+                   ": it is not a regular file");
+  return Status::ok();
+}
+
+Status checkFileWritable(const std::string &path) {
+  STRETTO_TRY(checkReplaceable(path));
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error))
+    return failure(Code::RunFailed, "cannot write ", path,
+                   ": there is a folder of that name");
+  std::string probe = path + ".tmp";
+  Result<FileWriter> writer = FileWriter::create(probe);
+  Status status = writer ? writer->finish() : writer.status();
+  unlink(probe.c_str());
   return status;
 }
 
 Status renameDurably(const std::string &from, const std::string &to) {
-  // A device or a pipe would be lost; a folder is refused by rename itself.
-  std::error_code error;
-  std::filesystem::file_type type = std::filesystem::status(to, error).type();
-  if (type != std::filesystem::file_type::not_found &&
-      type != std::filesystem::file_type::regular &&
-      type != std::filesystem::file_type::directory)
-    return failure(Code::RunFailed, "cannot write ", to,
-                   ": it is not a regular file");
+  STRETTO_TRY(checkReplaceable(to)); // a folder is refused by rename itself
   if (rename(from.c_str(), to.c_str()) != 0)
     return systemError("rename to", to);
   std::string folder = std::filesystem::path(to).parent_path().string();

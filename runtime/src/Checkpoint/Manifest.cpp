@@ -131,10 +131,11 @@ Result<StoredBox> boxFromJson(const json &value) {
 }
 
 json factsToJson(const CheckpointFacts &facts) {
-  return {{"format", formatName}, {"version", formatVersion},
-          {"model", facts.model}, {"program", hex(facts.programHash)},
-          {"step", facts.step},   {"cursor", facts.cursor},
-          {"seed", facts.seed},   {"data_tokens", facts.dataTokens}};
+  return {{"format", formatName},       {"version", formatVersion},
+          {"model", facts.model},       {"program", hex(facts.programHash)},
+          {"step", facts.step},         {"cursor", facts.cursor},
+          {"seed", facts.seed},         {"data_tokens", facts.dataTokens},
+          {"data", hex(facts.dataHash)}};
 }
 
 Result<CheckpointFacts> factsFromJson(const json &value) {
@@ -154,6 +155,8 @@ Result<CheckpointFacts> factsFromJson(const json &value) {
   members.read("cursor", facts.cursor);
   members.read("seed", facts.seed);
   members.read("data_tokens", facts.dataTokens);
+  if (value.contains("data")) // older checkpoints do not know
+    members.readHex("data", facts.dataHash);
   STRETTO_TRY(members.status);
   return facts;
 }

@@ -1,6 +1,7 @@
 #include "stretto/Runtime/Safetensors.h"
 #include "stretto/Runtime/SampleSource.h"
 
+#include <cmath>
 #include <cstring>
 
 namespace stretto::runtime {
@@ -49,7 +50,11 @@ public:
         if (token < 0 || uint64_t(token) >= vocabulary)
           return failure(Code::Rejected, file.path(), ": token ", token,
                          " of sample ", index, " at position ", i,
-                         " is not in the model's vocabulary of ", vocabulary);
+                         " is not in the vocabulary of ", vocabulary);
+    for (int64_t i = 0; i < sequence; ++i)
+      if (!std::isfinite(sample.mask[i]))
+        return failure(Code::Rejected, file.path(), ": the mask of sample ",
+                       index, " at position ", i, " is ", sample.mask[i]);
     return Status::ok();
   }
 

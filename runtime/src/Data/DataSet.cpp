@@ -1,6 +1,6 @@
 #include "stretto/Runtime/DataSet.h"
 
-#include "stretto/Runtime/Bytes.h"
+#include "Fingerprint.h"
 
 #include <nlohmann/json.hpp>
 
@@ -13,7 +13,7 @@ namespace {
 Status outside(const std::string &path, uint64_t token, uint64_t offset,
                uint64_t bound) {
   return failure(Code::Rejected, path, ": token ", token, " at byte offset ",
-                 offset, " is not in the model's vocabulary of ", bound);
+                 offset, " is not in the vocabulary of ", bound);
 }
 
 class TextData final : public DataSet {
@@ -30,6 +30,12 @@ public:
 
   uint64_t tokens() const override { return ends.empty() ? 0 : ends.back(); }
   uint64_t vocabulary() const override { return 256; }
+  uint64_t fingerprint() const override {
+    std::vector<Bytes> parts;
+    for (const MappedFile &file : files)
+      parts.push_back(file.bytes());
+    return runtime::fingerprint(parts);
+  }
   bool isText() const override { return true; }
 
   Status read(uint64_t begin, uint64_t count, uint64_t bound,
@@ -65,13 +71,17 @@ public:
 
   uint64_t tokens() const override { return file.bytes().size / sizeof(Token); }
   uint64_t vocabulary() const override { return bound; }
+  uint64_t fingerprint() const override {
+    return runtime::fingerprint({file.bytes()});
+  }
   bool isText() const override { return false; }
 
   Status read(uint64_t begin, uint64_t count, uint64_t limit,
               int32_t *target) const override {
     auto from = reinterpret_cast<const Token *>(file.bytes().data) + begin;
+    limit = std::min({limit, bound, uint64_t(INT32_MAX) + 1});
     for (uint64_t i = 0; i < count; ++i) {
-      if (from[i] >= limit || from[i] > INT32_MAX)
+      if (from[i] >= limit)
         return outside(path, from[i], (begin + i) * sizeof(Token), limit);
       target[i] = int32_t(from[i]);
     }

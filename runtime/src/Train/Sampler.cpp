@@ -71,34 +71,49 @@ Result<std::vector<float>> gatherRow(World &world, const Mesh &mesh,
   return result;
 }
 
-Status checkLogits(const TensorView &logits) {
-  if (logits.dtype == program::DType::F32 && logits.logicalShape.size() == 3)
-    return Status::ok();
-  return failure(Code::Rejected, "output 'logits' of 'predict' is ",
-                 program::EnumNameDType(logits.dtype), " of rank ",
-                 logits.logicalShape.size(),
-                 ", sampling needs F32 [batch, seq, vocab]");
+/// The prompt as tokens, a newline when it is empty.
+Result<std::vector<int32_t>> tokensOf(const std::string &prompt,
+                                      int64_t vocabulary) {
+  std::vector<int32_t> tokens;
+  for (unsigned char byte : prompt.empty() ? std::string("\n") : prompt) {
+    if (byte >= vocabulary)
+      return failure(Code::Usage, "byte ", int(byte),
+                     " of the prompt is not in the vocabulary of ", vocabulary);
+    tokens.push_back(byte);
+  }
+  return tokens;
 }
 
 } // namespace
 
+Status checkSampling(const Program &program, const std::string &prompt) {
+  const program::Function *predict = program.findFunction("predict");
+  const program::Binding *logits = nullptr;
+  if (predict && predict->outputs())
+    for (const program::Binding *output : *predict->outputs())
+      if (output->name()->str() == "logits")
+        logits = output;
+  if (!logits)
+    return failure(Code::Rejected, "the model has no output 'logits' to sample "
+                                   "from; add stretto.output \"logits\" or "
+                                   "leave out --sample");
+  size_t rank = logits->dims() ? logits->dims()->size() : 0;
+  if (logits->dtype() != program::DType::F32 || rank != 3)
+    return failure(Code::Rejected, "output 'logits' of 'predict' is ",
+                   program::EnumNameDType(logits->dtype()), " of rank ", rank,
+                   ", sampling needs F32 [batch, seq, vocab]");
+  return tokensOf(prompt, logits->dims()->Get(2)->size()).status();
+}
+
 Result<std::vector<int32_t>> generate(World &world, Executor &executor,
                                       const std::string &prompt, int64_t count,
                                       double temperature) {
+  STRETTO_TRY(checkSampling(executor.program(), prompt));
   STRETTO_ASSIGN(size_t predict, executor.function("predict"));
   STRETTO_ASSIGN(TensorView logits, executor.output(predict, "logits"));
-  STRETTO_TRY(checkLogits(logits));
   STRETTO_ASSIGN(Feed feed, Feed::of(executor.inputs(predict)));
-  int64_t vocabulary = logits.logicalShape[2];
-  std::vector<int32_t> text;
-  for (unsigned char byte : prompt.empty() ? std::string("\n") : prompt) {
-    if (byte >= vocabulary)
-      return failure(Code::Usage, "byte ", int(byte),
-                     " of the prompt is not "
-                     "in the model's vocabulary of ",
-                     vocabulary);
-    text.push_back(byte);
-  }
+  STRETTO_ASSIGN(std::vector<int32_t> text,
+                 tokensOf(prompt, logits.logicalShape[2]));
   TextWindow window(text);
   uint64_t key = random::key(executor.seed(), 0, xxh3("sample"));
   size_t begin = text.size();

@@ -21,6 +21,9 @@ namespace stretto::runtime {
 int64_t drawToken(const std::vector<float> &logits, double temperature,
                   double uniform);
 
+/// Whether the program can continue this prompt.
+Status checkSampling(const Program &program, const std::string &prompt);
+
 /// Collective; every rank gets the `count` tokens that follow `prompt` (bytes).
 Result<std::vector<int32_t>> generate(World &world, Executor &executor,
                                       const std::string &prompt, int64_t count,

@@ -37,13 +37,11 @@ Result<CommOptions> commOptions(const TrainOptions &options) {
   return comm;
 }
 
-bool isText(const TrainJob &job) { return job.recipe().vocabulary() <= 256; }
-
 /// Bytes as they are, other tokens as numbers.
 std::string sampleText(const TrainJob &job, const Outcome &outcome) {
   std::string text;
   for (int32_t token : outcome.sample)
-    if (isText(job))
+    if (job.isText())
       text += char(token);
     else
       text += (text.empty() ? "" : " ") + std::to_string(token);

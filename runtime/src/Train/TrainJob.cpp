@@ -1,6 +1,7 @@
 #include "TrainJob.h"
 
 #include "Peak.h"
+#include "Sampler.h"
 
 #include "stretto/Runtime/FileWriter.h"
 #include "stretto/Runtime/Isa.h"
@@ -14,6 +15,17 @@ namespace stretto::runtime {
 bool TrainJob::skipsNonFinite() const {
   const auto *policy = recipe().nonfinite();
   return policy && policy->str() == "skip";
+}
+
+uint64_t TrainJob::tokenBound() const {
+  uint64_t model = recipe().vocabulary(); // 0: it looks up no tokens
+  return model > 0 ? model : uint64_t(INT32_MAX) + 1;
+}
+
+bool TrainJob::isText() const {
+  if (recipe().vocabulary() == 0)
+    return !data || data->isText();
+  return recipe().vocabulary() <= 256;
 }
 
 namespace {
@@ -63,14 +75,15 @@ Status openData(TrainJob &job) {
   if (job.options.data.empty())
     return Status::ok();
   STRETTO_ASSIGN(job.data, openDataSet(job.options.data));
-  uint64_t vocabulary = job.recipe().vocabulary();
-  if (!job.data->isText() && job.data->vocabulary() > vocabulary)
+  if (!job.options.save.empty() || !job.options.resume.empty())
+    job.dataHash = job.data->fingerprint();
+  if (!job.data->isText() && job.data->vocabulary() > job.tokenBound())
     return failure(Code::Rejected, job.options.data[0], ": the vocabulary of ",
                    job.data->vocabulary(),
-                   " tokens is larger than the model's ", vocabulary);
+                   " tokens is larger than the model's ", job.tokenBound());
   STRETTO_ASSIGN(job.splits,
                  Splits::of(*job.data, job.recipe().sequence(),
-                            job.recipe().eval_fraction(), vocabulary));
+                            job.recipe().eval_fraction(), job.tokenBound()));
   return Status::ok();
 }
 
@@ -80,8 +93,7 @@ Status chooseSamples(TrainJob &job) {
   if (!job.options.batches.empty()) {
     STRETTO_ASSIGN(job.samples,
                    openBatches(job.options.batches, job.recipe().global_batch(),
-                               job.recipe().sequence(),
-                               job.recipe().vocabulary()));
+                               job.recipe().sequence(), job.tokenBound()));
     return Status::ok();
   }
   if (!job.data)
@@ -95,12 +107,32 @@ Status checkRecipe(const program::Recipe &recipe) {
     const char *name;
     int64_t value;
   } const needed[] = {{"global batch", recipe.global_batch()},
-                      {"sequence", recipe.sequence()},
-                      {"vocabulary", recipe.vocabulary()}};
+                      {"sequence", recipe.sequence()}};
   for (const auto &[name, value] : needed)
     if (value <= 0)
       return failure(Code::Rejected, "the Program's recipe has ", name, " = ",
                      value);
+  if (recipe.vocabulary() < 0)
+    return failure(Code::Rejected, "the Program's recipe has vocabulary = ",
+                   recipe.vocabulary());
+  return Status::ok();
+}
+
+/// What would be found out only at the end, after hours.
+Status checkResults(TrainJob &job) {
+  const TrainOptions &options = job.options;
+  if (options.sampleTokens > 0)
+    STRETTO_TRY(checkSampling(*job.program, options.prompt));
+  if (!options.exportFile.empty())
+    STRETTO_TRY(checkFileWritable(options.exportFile));
+  if (!options.save.empty()) {
+    STRETTO_ASSIGN(job.saveLock, FolderLock::acquire(options.save));
+  }
+  std::error_code error;
+  if (!options.dumpState.empty() &&
+      !std::filesystem::equivalent(options.save, options.dumpState, error)) {
+    STRETTO_ASSIGN(job.dumpLock, FolderLock::acquire(options.dumpState));
+  }
   return Status::ok();
 }
 
@@ -158,8 +190,7 @@ Result<std::unique_ptr<TrainJob>> prepareJob(const Artifact &artifact,
     STRETTO_ASSIGN(job->plant, parsePlant(options.plantNan,
                                           job->program->mesh().numRanks()));
   }
-  if (!options.save.empty())
-    STRETTO_TRY(checkFolderWritable(options.save));
+  STRETTO_TRY(checkResults(*job));
   job->lastStep = options.steps.value_or(job->recipe().steps());
   STRETTO_TRY(findPeak(*job));
   return job;

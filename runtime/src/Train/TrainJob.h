@@ -11,6 +11,7 @@
 
 #include "stretto/Runtime/Checkpoint.h"
 #include "stretto/Runtime/Executor.h"
+#include "stretto/Runtime/FolderLock.h"
 #include "stretto/Runtime/Program.h"
 #include "stretto/Runtime/SampleSource.h"
 #include "stretto/Runtime/Schedule.h"
@@ -27,6 +28,7 @@ struct TrainJob {
   Bytes kernels;
 
   std::unique_ptr<DataSet> data; ///< null without --data
+  uint64_t dataHash = 0;         ///< its fingerprint, 0 without
   Splits splits;                 ///< of the data set
   /// Sample i since the start of training; null when only sampling.
   std::unique_ptr<SampleSource> samples;
@@ -40,6 +42,13 @@ struct TrainJob {
   double peakFlops = 0; ///< of all usable cores together; 0 when not known
   int64_t peakCores = 0;
 
+  /// Held until the end of the run.
+  FolderLock saveLock, dumpLock;
+
+  /// What a token is less than: what the model looks up, and the data promises.
+  uint64_t tokenBound() const;
+  /// Whether tokens are bytes of text.
+  bool isText() const;
   const program::Recipe &recipe() const { return *program->table().recipe(); }
   /// False where the run has to stop at a value that is not finite.
   bool skipsNonFinite() const;

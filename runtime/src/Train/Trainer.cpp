@@ -34,12 +34,21 @@ Status Trainer::loadState() {
     STRETTO_TRY(loadParameters(executor, job.options.loadParameters));
   if (job.checkpoint.empty())
     return Status::ok();
-  if (leads() && job.data && job.start.dataTokens != 0 &&
-      job.start.dataTokens != job.data->tokens())
+  if (leads() && job.data)
+    warnOfOtherData();
+  return loadCheckpoint(job.checkpoint, checkpointPieces(executor)).status();
+}
+
+/// To go on with other data is a way to use a checkpoint, but not by mistake.
+void Trainer::warnOfOtherData() {
+  const CheckpointFacts &start = job.start;
+  if (start.dataTokens != 0 && start.dataTokens != job.data->tokens())
     progress.note(concat("warning: the data set has ", job.data->tokens(),
                          " tokens, the checkpoint was trained on one with ",
-                         job.start.dataTokens));
-  return loadCheckpoint(job.checkpoint, checkpointPieces(executor)).status();
+                         start.dataTokens));
+  else if (start.dataHash != 0 && start.dataHash != job.dataHash)
+    progress.note("warning: the data set is not the one that the checkpoint "
+                  "was trained on, though it has as many tokens");
 }
 
 static Result<TensorView> scalarOutput(const Executor &executor,
@@ -224,6 +233,7 @@ Status Trainer::save(int64_t step) {
   facts.cursor = cursorAfter(step);
   facts.seed = job.seed;
   facts.dataTokens = job.data ? job.data->tokens() : 0;
+  facts.dataHash = job.dataHash;
   STRETTO_ASSIGN(std::string path,
                  saveCheckpoint(world, job.options.save, facts,
                                 checkpointPieces(executor)));

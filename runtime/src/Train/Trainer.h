@@ -29,6 +29,7 @@ private:
   using Clock = std::chrono::steady_clock;
 
   Status loadState();
+  void warnOfOtherData();
   Status bind();
   Status loop();
   Status runStep(int64_t step);

@@ -212,6 +212,10 @@ CASES = [
      "./gpt --data t.bin --quiet", REJECTED, r"error: .*t.json.*u8"),
     ("tokens-file-cut", shell("printf '{\"dtype\": \"u16\", \"tokens\": 450, \"vocabulary\": 128}' > t.json; "
      "head -c 899 text > t.bin"), "./gpt --data t.bin --quiet", REJECTED, r"error: .*450.*899"),
+    ("tokens-outside-vocabulary", shell("printf '{\"dtype\": \"u16\", \"tokens\": 450, \"vocabulary\": 128}' > t.json; "
+     "head -c 900 /dev/zero > t.bin; for i in $(seq 0 2 898); do printf '\\310' | dd of=t.bin bs=1 seek=$i conv=notrunc "
+     "status=none; done"), "./gpt --data t.bin --quiet", REJECTED,
+     r"error: .*t.bin: token 200 at byte offset \d+ is not in the vocabulary of 128"),
     # The executable and its Program.
     ("executable-cut", cut("gpt", -100), TRAIN, REJECTED, r"error: .*gpt.*(truncated|damaged)"),
     ("executable-cut-deep", cut("gpt", -40000), TRAIN, REJECTED, r"error: .*gpt.*(truncated|damaged)"),
@@ -229,6 +233,13 @@ CASES = [
     ("run-ranks-differ", nothing, TRAIN + " --ranks 2", USAGE, r"error: .*--ranks 2.*--ranks 4"),
     ("run-no-such-option", nothing, TRAIN + " --stepz 3", USAGE, r"error: .*stepz"),
     ("run-steps-negative", nothing, TRAIN + " --steps -1", USAGE, r"error: .*-1"),
+    ("run-seed-too-large", nothing, TRAIN + " --seed 18446744073709551616", USAGE,
+     r"error: .*--seed.*18446744073709551616.*from 0 to 18446744073709551615"),
+    ("run-steps-too-large", nothing, TRAIN + " --steps 9223372036854775808", USAGE, r"error: .*--steps.*9223372036854775808"),
+    ("run-export-noticed-at-the-start", nothing, TRAIN + " --export absent/e --steps 1000000000", FAILED,
+     r"error: .*absent/e"),
+    ("run-prompt-noticed-at-the-start", nothing, TRAIN + " --steps 1000000000 --sample 3 --prompt Ä", USAGE,
+     r"error: .*195.*128"),
     ("run-metrics-folder-missing", nothing, TRAIN + " --metrics absent/m", FAILED, r"error: .*absent/m.*No such file"),
     ("run-metrics-full", nothing, TRAIN + " --metrics /dev/full", FAILED, r"error: .*/dev/full.*No space"),
     ("run-save-into-a-file", nothing, TRAIN + " --save text", FAILED, r"error: .*text"),

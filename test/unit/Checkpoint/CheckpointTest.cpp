@@ -1,5 +1,6 @@
 #include "stretto/Runtime/Checkpoint.h"
 #include "TemporaryFolder.h"
+#include "stretto/Runtime/FolderLock.h"
 #include "stretto/Runtime/InProcess.h"
 
 #include <gtest/gtest.h>
@@ -9,6 +10,7 @@
 #include <filesystem>
 #include <numeric>
 #include <sys/resource.h>
+#include <unistd.h>
 
 using namespace stretto::runtime;
 using stretto::test::readFile;
@@ -72,7 +74,8 @@ void fillState(State &state, float base) {
 }
 
 CheckpointFacts facts(int64_t step) {
-  return {"gpt", 0x1234567890abcdefull, step, 3200, 18446744073709551615ull, 9};
+  return {"gpt", 0x1234567890abcdefull, step, 3200, 18446744073709551615ull,
+          9,     0xfedcba9876543210ull};
 }
 
 using Layout = State (*)(int64_t rank);
@@ -252,6 +255,49 @@ TEST(Checkpoint, AKillBeforeTheRenameLeavesTheEarlierOne) {
   EXPECT_FALSE(findCheckpoint(folder.path("step-000002.partial")));
   ASSERT_TRUE(save(folder.path(), 2, layoutA, 2).isOk());
   EXPECT_TRUE(loadAndCompare(folder.path("step-000002"), layoutB, 2).isOk());
+}
+
+TEST(FolderLock, OneHolderAtATimeAndNothingIsLeftBehind) {
+  TemporaryFolder folder;
+  std::string root = folder.path("new/run");
+  {
+    auto first = FolderLock::acquire(root);
+    ASSERT_TRUE(first) << first.message();
+    auto second = FolderLock::acquire(root);
+    EXPECT_EQ(second.code(), Code::RunFailed);
+    std::string holder = "another run (process " + std::to_string(getpid());
+    EXPECT_TRUE(mentions(second.status(), holder)) << second.message();
+    EXPECT_TRUE(mentions(second.status(), "saves into " + root));
+  }
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+  auto third = FolderLock::acquire(root);
+  EXPECT_TRUE(third) << third.message();
+}
+
+TEST(FolderLock, ADeadHolderHoldsNothing) {
+  TemporaryFolder folder;
+  folder.write(".lock", "process 1 on mars"); // killed: its file is still there
+  auto lock = FolderLock::acquire(folder.path());
+  EXPECT_TRUE(lock) << lock.message();
+}
+
+TEST(FolderLock, KeepsAFolderThatHoldsSomething) {
+  TemporaryFolder folder;
+  {
+    auto lock = FolderLock::acquire(folder.path("run"));
+    ASSERT_TRUE(lock) << lock.message();
+    folder.write("run/step", "");
+  }
+  EXPECT_TRUE(fs::exists(folder.path("run/step")));
+  EXPECT_FALSE(fs::exists(folder.path("run/.lock")));
+}
+
+TEST(Checkpoint, KeepsTheFingerprintOfTheData) {
+  TemporaryFolder folder;
+  ASSERT_TRUE(save(folder.path(), 1, layoutA, 1).isOk());
+  auto facts = readCheckpointFacts(folder.path("step-000001"));
+  ASSERT_TRUE(facts) << facts.message();
+  EXPECT_EQ(facts->dataHash, 0xfedcba9876543210ull);
 }
 
 TEST(Checkpoint, AnUnwritablePlaceIsAnError) {

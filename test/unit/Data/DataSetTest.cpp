@@ -66,6 +66,70 @@ TEST(DataSet, ReadsTokenFilesOfBothWidths) {
   EXPECT_TRUE(mentions(status, "token 65537 at byte offset 0"));
 }
 
+TEST(DataSet, ATokenAboveWhatTheIndexPromisesIsRefused) {
+  TemporaryFolder folder;
+  std::string path = folder.write("t.bin", std::string("\1\0\7\0\10\0", 6));
+  folder.write("t.json", R"({"dtype":"u16","tokens":3,"vocabulary":8})");
+  auto data = openDataSet({path});
+  ASSERT_TRUE(data) << data.message();
+  int32_t tokens[3];
+  EXPECT_TRUE((*data)->read(0, 2, 256, tokens).isOk());
+  Status status = (*data)->read(0, 3, 256, tokens);
+  EXPECT_EQ(status.code(), Code::Rejected);
+  EXPECT_TRUE(mentions(status, path + ": token 8 at byte offset 4 is not in "
+                                      "the vocabulary of 8"))
+      << status.message();
+}
+
+TEST(DataSet, ATokenThatNoInt32HoldsIsRefused) {
+  TemporaryFolder folder;
+  std::string path = folder.write("t.bin", std::string("\0\0\0\x80", 4));
+  folder.write("t.json",
+               R"({"dtype":"u32","tokens":1,"vocabulary":4294967296})");
+  auto data = openDataSet({path});
+  ASSERT_TRUE(data) << data.message();
+  int32_t token;
+  Status status = (*data)->read(0, 1, UINT64_MAX, &token);
+  EXPECT_EQ(status.code(), Code::Rejected);
+  EXPECT_TRUE(mentions(status, "token 2147483648 at byte offset 0"))
+      << status.message();
+}
+
+static uint64_t fingerprintOf(const std::vector<std::string> &paths) {
+  auto data = openText(paths);
+  EXPECT_TRUE(data) << data.message();
+  return (*data)->fingerprint();
+}
+
+TEST(DataSet, TheFingerprintIsOfTheTokensAndNotOfTheFiles) {
+  TemporaryFolder folder;
+  std::string whole = folder.write("w", "abcdefgh");
+  uint64_t expected = fingerprintOf({whole});
+  EXPECT_EQ(
+      fingerprintOf({folder.write("a", "abc"), folder.write("b", "defgh")}),
+      expected);
+  EXPECT_NE(fingerprintOf({folder.write("c", "abcdefgx")}), expected);
+  EXPECT_NE(fingerprintOf({folder.write("d", "abcdefg")}), expected);
+  EXPECT_NE(fingerprintOf({folder.write("e", std::string("abcdefgh\0", 9))}),
+            expected);
+}
+
+TEST(DataSet, TheFingerprintOfLargeDataSeesItsEnds) {
+  TemporaryFolder folder;
+  std::string text(20 << 20, 'x'); // larger than what is read whole
+  uint64_t expected = fingerprintOf({folder.write("w", text)});
+  EXPECT_EQ(fingerprintOf({folder.write("a", text.substr(0, 1000)),
+                           folder.write("b", text.substr(1000))}),
+            expected);
+  for (size_t at : {size_t(0), text.size() - 1}) {
+    std::string other = text;
+    other[at] = 'y';
+    EXPECT_NE(fingerprintOf({folder.write("o", other)}), expected) << at;
+  }
+  std::string other(text.size(), 'z');
+  EXPECT_NE(fingerprintOf({folder.write("o", other)}), expected);
+}
+
 TEST(DataSet, RefusesWhatIsNotThere) {
   TemporaryFolder folder;
   EXPECT_EQ(openDataSet({}).code(), Code::Usage);

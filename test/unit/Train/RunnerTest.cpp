@@ -88,6 +88,20 @@ TEST_F(Runner, NeedsOnlyTheSystemAndOneDnn) {
 TEST_F(Runner, AnswersBadCommandLinesWithTwo) {
   EXPECT_EQ(shell("./gpt --no-such-option"), 2);
   EXPECT_EQ(shell("./gpt --steps x --data text"), 2);
+  const std::string tooLarge[] = {
+      "--seed 18446744073709551616",   "--seed -1",
+      "--steps 9223372036854775808",   "--ranks 18446744073709551620",
+      "--sample 99999999999999999999", "--save s --save-every -1",
+      "--inject-delays 1e30",          "--eval-every 0x10"};
+  for (const std::string &option : tooLarge) {
+    EXPECT_EQ(shell("./gpt --data text " + option), 2) << option;
+    std::string value = option.substr(option.rfind(' ') + 1);
+    EXPECT_NE(output.find("'" + value + "' is not a whole number from "),
+              std::string::npos)
+        << output;
+  }
+  EXPECT_EQ(shell("./gpt --data text --steps 1 --seed 18446744073709551615"), 0)
+      << output;
   EXPECT_EQ(shell("./gpt --data text --ranks 3"), 2);
   EXPECT_NE(output.find("needs"), 0u);
   EXPECT_EQ(shell("./gpt --help"), 0);
@@ -110,6 +124,25 @@ TEST_F(Runner, RejectsADamagedArtifact) {
 TEST_F(Runner, SaysWhenItsOutputCannotBeWritten) {
   EXPECT_EQ(shell("./gpt --data text --steps 1 --json --quiet > /dev/full"), 5);
   EXPECT_NE(output.find("cannot write to stdout"), std::string::npos) << output;
+}
+
+TEST_F(Runner, RefusesToSaveWhereAnotherRunDoes) {
+  int code = shell("./gpt --data text --save run --quiet --peak-gflops 100 "
+                   "--metrics log & pid=$!; "
+                   "while ! [ -s log ]; do sleep 0.05; done; "
+                   "echo first is $pid; "
+                   "./gpt --data text --save run --steps 1 --quiet; "
+                   "echo second ended with $?; "
+                   "kill -TERM $pid; wait $pid");
+  EXPECT_EQ(code, 6) << output;
+  size_t at = output.find("first is ") + 9;
+  std::string first = output.substr(at, output.find('\n', at) - at);
+  EXPECT_NE(output.find("error: another run (process " + first + " on "),
+            std::string::npos)
+      << output;
+  EXPECT_NE(output.find("second ended with 5"), std::string::npos) << output;
+  EXPECT_TRUE(std::filesystem::exists(folder.path("run/LATEST"))) << output;
+  EXPECT_FALSE(std::filesystem::exists(folder.path("run/.lock"))) << output;
 }
 
 TEST_F(Runner, SavesAndEndsOnSigterm) {

@@ -204,6 +204,33 @@ TEST_F(Train, ResumesToTheSameBitsAlsoOnAnotherPlan) {
   }
 }
 
+TEST_F(Train, WarnsWhenItGoesOnWithOtherData) {
+  options.save = folder.path("run");
+  options.steps = 2;
+  mustRun(plan(1, 1, 1), options);
+  EXPECT_EQ(errors, "");
+  options.resume = options.save;
+  options.steps = 3;
+  mustRun(plan(2, 2, 1), options);
+  EXPECT_EQ(errors, "");
+  std::string text = readFile(options.data[0]);
+  text[500] ^= 1;
+  options.data = {folder.write("other", text)};
+  options.steps = 4;
+  mustRun(plan(1, 1, 1), options);
+  EXPECT_NE(errors.find("warning: the data set is not the one that the "
+                        "checkpoint was trained on"),
+            std::string::npos)
+      << errors;
+  options.data = {folder.write("longer", text + "x")};
+  options.steps = 5;
+  mustRun(plan(1, 1, 1), options);
+  EXPECT_NE(errors.find("warning: the data set has 1001 tokens, the checkpoint "
+                        "was trained on one with 1000"),
+            std::string::npos)
+      << errors;
+}
+
 TEST_F(Train, SavesEveryNSteps) {
   options.save = folder.path("run");
   options.saveEvery = 2;
@@ -410,6 +437,12 @@ TEST_F(Train, RefusesWhatCannotRun) {
   bad = options;
   bad.save = folder.write("file", "");
   expect(bad, Code::RunFailed, "file");
+  bad = options;
+  bad.exportFile = folder.path("no/such/folder");
+  bad.steps = int64_t(1) << 60; // not found out after them
+  expect(bad, Code::RunFailed, "no/such/folder");
+  bad.exportFile = folder.path();
+  expect(bad, Code::RunFailed, "there is a folder of that name");
   bad = options;
   bad.metrics = folder.path("no/such/folder");
   expect(bad, Code::RunFailed, "no/such/folder");

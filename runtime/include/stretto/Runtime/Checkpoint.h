@@ -36,6 +36,7 @@ struct CheckpointFacts {
   uint64_t cursor = 0;      ///< samples consumed
   uint64_t seed = 0;
   uint64_t dataTokens = 0; ///< size of the data set, 0 when unknown
+  uint64_t dataHash = 0;   ///< its fingerprint, 0 when unknown
 };
 
 /// The word of safetensors for a type.

@@ -24,6 +24,9 @@ public:
   virtual uint64_t tokens() const = 0;
   /// Every token is promised to be less than this.
   virtual uint64_t vocabulary() const = 0;
+  /// Of the tokens: the same for the same data, almost surely another for other
+  /// data; of a large data set only blocks at even distances are looked at.
+  virtual uint64_t fingerprint() const = 0;
   /// Whether a token is a byte of text, so that bits per byte mean something.
   virtual bool isText() const = 0;
 

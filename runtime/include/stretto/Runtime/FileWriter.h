@@ -43,9 +43,9 @@ Status syncFolder(const std::string &path);
 /// Makes `path` and what is missing above it.
 Status makeFolders(const std::string &path);
 
-/// Finds out now, not after hours, whether the folder can be made and written
-/// to. Leaves nothing behind.
-Status checkFolderWritable(const std::string &path);
+/// Finds out now, not after hours, whether the file can be made or replaced.
+/// Leaves nothing behind.
+Status checkFileWritable(const std::string &path);
 
 /// Renames and synchronises the folder of `to`.
 Status renameDurably(const std::string &from, const std::string &to);
