@@ -3,6 +3,7 @@
 #include "stretto/Cost/Passes.h"
 
 #include "stretto/Dialect/Stretto/IR/StrettoOps.h"
+#include "stretto/Model/Vocabulary.h"
 #include "llvm/ADT/DenseMap.h"
 
 using namespace mlir;
@@ -67,16 +68,13 @@ private:
     getOperation()->setAttr(name, builder.getF64FloatAttr(value));
   }
 
-  /// The most classes that a loss of a forward segment tells apart.
+  /// Unless the model says it itself.
   void noteVocabulary(ModuleOp module) {
     constexpr StringLiteral name = "stretto.vocabulary";
-    int64_t classes = 0;
-    module.walk([&](CrossEntropyOp op) {
-      auto logits = cast<RankedTensorType>(op.getLogits().getType());
-      classes = std::max(classes, logits.getShape().back());
-    });
-    if (classes && !module->hasAttr(name))
-      module->setAttr(name, Builder(&getContext()).getI64IntegerAttr(classes));
+    int64_t vocabulary = vocabularyOf(module);
+    if (vocabulary && !module->hasAttr(name))
+      module->setAttr(name,
+                      Builder(&getContext()).getI64IntegerAttr(vocabulary));
   }
 
   llvm::DenseMap<SegmentOp, ModelFlops> bySegment;

@@ -10,6 +10,7 @@
 #include "Shrink.h"
 #include "stretto/Interpreter/Check.h"
 #include "stretto/Interpreter/PlantBug.h"
+#include "stretto/Model/Vocabulary.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
@@ -129,7 +130,7 @@ int Check::proveExecutable(Compilation &compilation, ModuleOp derived) {
     return code;
   interp::RandomInputs inputs;
   inputs.seed = compilation.getRecipe().seed;
-  inputs.vocabulary = interp::vocabularyOf(derived);
+  inputs.vocabulary = vocabularyOf(derived);
   interp::TrainingOptions options;
   options.seed = compilation.getRecipe().seed;
   options.steps = line.steps;

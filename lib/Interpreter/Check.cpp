@@ -1,6 +1,7 @@
 //===- Check.cpp - equal to one device? -----------------------------------===//
 
 #include "stretto/Interpreter/Check.h"
+#include "stretto/Model/Vocabulary.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <cmath>

@@ -1,6 +1,7 @@
 //===- GradientCheck.cpp - derived gradients against the model ------------===//
 
 #include "stretto/Interpreter/GradientCheck.h"
+#include "stretto/Model/Vocabulary.h"
 #include "stretto/Runtime/Random.h"
 
 #include <cmath>

@@ -5,6 +5,7 @@
 #include "mlir/Support/FileUtilities.h"
 #include "stretto/Interpreter/GradientCheck.h"
 #include "stretto/Interpreter/PlantBug.h"
+#include "stretto/Model/Vocabulary.h"
 #include "stretto/Runtime/Random.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Format.h"

@@ -40,30 +40,12 @@ Tensor RandomInputs::operator()(StringRef name, ArrayRef<int64_t> shape,
       value = float(random::normal(key, element));
     return result;
   }
+  constexpr int64_t bytes = 256; // what text is made of
+  double bound = double(vocabulary ? vocabulary : bytes);
   Tensor result = Tensor::ints(shape);
   for (auto [element, value] : llvm::enumerate(result.writeInts()))
-    value = int64_t(random::uniform(key, element) * double(vocabulary));
+    value = int64_t(random::uniform(key, element) * bound);
   return result;
-}
-
-int64_t interp::vocabularyOf(ModuleOp module) {
-  int64_t smallest = 0;
-  auto see = [&](Value table, unsigned dim) {
-    int64_t rows = cast<RankedTensorType>(table.getType()).getDimSize(dim);
-    if (!ShapedType::isDynamic(rows) && (smallest == 0 || rows < smallest))
-      smallest = rows;
-  };
-  // Positions are looked up too, but not by integers that come from outside.
-  auto fromOutside = [](Value ids) { return isa<BlockArgument>(ids); };
-  module.walk([&](EmbeddingOp op) {
-    if (fromOutside(op.getIds()))
-      see(op.getTable(), 0);
-  });
-  module.walk([&](CrossEntropyOp op) {
-    see(op.getLogits(),
-        cast<RankedTensorType>(op.getLogits().getType()).getRank() - 1);
-  });
-  return smallest;
 }
 
 //===----------------------------------------------------------------------===//

@@ -48,3 +48,17 @@ module {
   stretto.model @m(%x: tensor<2xf32> dims [batch]) {
   }
 }
+
+// -----
+
+module {
+  stretto.layer @l(%x: tensor<2xf32> dims [batch]) -> tensor<f32> {
+    %s = stretto.reduce sum %x dims [0] : tensor<2xf32> -> tensor<f32>
+    stretto.yield %s : tensor<f32>
+  }
+  // expected-error @below {{has no parameters: there is nothing to train}}
+  stretto.model @m(%x: tensor<2xf32> dims [batch]) {
+    %s = stretto.call @l(%x) scope "l" : (tensor<2xf32>) -> tensor<f32>
+    stretto.loss %s, %s weight 1.0 : tensor<f32>, tensor<f32>
+  }
+}

@@ -16,7 +16,7 @@ def CountFlopsPass : Pass<"count-flops", "::mlir::ModuleOp"> {
     backward costs twice its forward; recomputation does not count). Sets
     `stretto.model_flops` (full attention) and `stretto.model_flops_causal`
     (unmasked scores only) and, when it is not there yet, `stretto.vocabulary`:
-    the number of classes of the loss.
+    the rows of the smallest table that tokens or labels are looked up in.
   }];
 }
 

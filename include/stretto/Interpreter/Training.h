@@ -23,7 +23,7 @@ using InputSource =
 
 struct RandomInputs {
   uint64_t seed = 1;
-  int64_t vocabulary = 0; ///< integers are drawn from [0, vocabulary)
+  int64_t vocabulary = 0; ///< integers are drawn from [0, vocabulary); 0: bytes
   /// Counted tokens of samples 0, 1, 2, ..., then at random; at most the
   /// sequence.
   std::vector<int64_t> counted = {16, 1, 9, 0};
@@ -34,10 +34,6 @@ struct RandomInputs {
   Tensor operator()(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
                     bool integers, int64_t step) const;
 };
-
-/// Rows of the smallest table that the module looks integers up in: tokens and
-/// labels below it are valid everywhere. 0 when nothing is looked up.
-int64_t vocabularyOf(mlir::ModuleOp module);
 
 /// lr, bias1, bias2, 0 of step t from `stretto.recipe`, as the f32 that ranks
 /// get.

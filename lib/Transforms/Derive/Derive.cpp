@@ -24,6 +24,9 @@ static LogicalResult checkReady(const ModelGraph &graph) {
     for (Value value : {loss.getSum(), loss.getCount()})
       if (!value.getDefiningOp<CallOp>())
         return loss.emitOpError("sum and count must be results of calls");
+  if (graph.parameters.empty())
+    return model.emitOpError("has no parameters: there is nothing to train; a "
+                             "layer declares them with params(%w: ...)");
   return success();
 }
 

@@ -2,6 +2,7 @@
 
 usage: metrics.py beats METRICS LOSS-FILE      the last held-out loss is less than the number in LOSS-FILE
        metrics.py agree METRICS METRICS BOUND  the loss of every step differs by at most BOUND
+       metrics.py falls METRICS FACTOR         the last loss is at most FACTOR times the first
 """
 
 import json
@@ -25,4 +26,10 @@ def agree(first, second, bound):
     return len(first) == len(second) > 0 and worst <= float(bound)
 
 
-sys.exit(not {"beats": beats, "agree": agree}[sys.argv[1]](*sys.argv[2:]))
+def falls(path, factor):
+    losses = column(path, "loss")
+    print(f"{len(losses)} steps, from {losses[0]:.4g} to {losses[-1]:.4g}")
+    return losses[-1] <= float(factor) * losses[0]
+
+
+sys.exit(not {"beats": beats, "agree": agree, "falls": falls}[sys.argv[1]](*sys.argv[2:]))
