@@ -76,3 +76,8 @@ stretto.segment @mixed(%x: tensor<4x8xf32, #whole>) -> tensor<4x8xf32> attribute
 
 // expected-error @below {{padded extent 9 of dimension 0 does not divide over 2 shards}}
 #padding = #stretto.dist<mesh<tp = 2>, [{tp}], padded [9]>
+
+// -----
+
+// expected-error @below {{{tp:(3)2, tp:(1)2} cut one axis in ways that do not go together; cut both at the same places}}
+#clash = #stretto.dist<mesh<tp = 6>, [{tp:(3)2}, {tp:(1)2}]>

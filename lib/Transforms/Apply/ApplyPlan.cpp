@@ -103,7 +103,7 @@ ConstraintAttr InstanceConstraints::constrain(Value value, StringRef path,
   SmallVector<bool> open;
   std::string cause;
   for (int64_t dim = 0; dim < type.getRank(); ++dim) {
-    open.push_back(false);
+    open.push_back(true); // what no rule speaks of may receive axes
     priorities.push_back(0);
     StringRef name = classes.nameOf(value, dim);
     Plan::Placement placement;
@@ -113,6 +113,7 @@ ConstraintAttr InstanceConstraints::constrain(Value value, StringRef path,
                    (!placement.residualOnly || residual) &&
                    plan.numParts(placement.axes) > 1;
     if (applies) {
+      open.back() = false;
       priorities.back() = placement.residualOnly ? 1 : 0;
       for (const std::string &axis : placement.axes)
         axes.push_back(StringAttr::get(context, axis));
@@ -179,6 +180,16 @@ static MeshAttr meshOf(MLIRContext *context, const Plan &plan) {
   return MeshAttr::get(context, names, sizes);
 }
 
+/// decoder_1, decoder_2, …: the next that no symbol has.
+static std::string freeName(SymbolTable &symbols, StringRef name) {
+  unsigned count = 1;
+  std::string candidate;
+  do
+    candidate = (name + "_" + Twine(count++)).str();
+  while (symbols.lookup(candidate));
+  return candidate;
+}
+
 LogicalResult stretto::applyPlan(ModuleOp module, const Plan &plan,
                                  Diagnostics &diagnostics) {
   if (failed(checkImplemented(plan, diagnostics)) ||
@@ -207,6 +218,7 @@ LogicalResult stretto::applyPlan(ModuleOp module, const Plan &plan,
         mine = layer;
         if (!taken.try_emplace(name, true).second) {
           mine = layer.clone();
+          mine.setSymName(freeName(symbols, name));
           symbols.insert(mine, std::next(Block::iterator(layer)));
           DimClasses copied(mine);
           for (unsigned i = 0; i < mine.getNumArguments(); ++i)

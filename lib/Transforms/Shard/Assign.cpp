@@ -45,7 +45,7 @@ private:
   LogicalResult visit(MicrobatchesOp loop);
   LogicalResult visit(InvokeOp invoke);
   FailureOr<SegmentOp> specialise(InvokeOp invoke,
-                                  ArrayRef<DistAttr> arguments);
+                                  SmallVector<DistAttr> arguments);
   FailureOr<DistAttr> wantedResult(InvokeOp invoke, SegmentOp segment,
                                    unsigned index,
                                    ArrayRef<DistAttr> arguments);
@@ -62,8 +62,9 @@ private:
   SmallVector<AxisRef> allAxes;
   llvm::StringMap<DistAttr> resting; // parameter path -> where it rests
   llvm::StringMap<Operation *> pristine;
-  std::map<std::pair<std::string, std::vector<const void *>>, SegmentOp>
-      specialisations;
+  /// Segment, distributions of arguments and wanted results.
+  using SpecialisationKey = std::pair<std::string, std::vector<const void *>>;
+  std::map<SpecialisationKey, SegmentOp> specialisations;
 };
 
 } // namespace
@@ -76,19 +77,20 @@ static RankedTensorType tensor(Value value) {
 // Step arguments
 //===----------------------------------------------------------------------===//
 
-/// The constraint that the first segment using `value` puts on it, looking
-/// through micro-batch loops.
-static ConstraintAttr constraintOfUse(Value value, SymbolTable &symbols) {
+/// What the first segment using `value` that has the attribute says of it,
+/// looking through micro-batch loops.
+template <typename AttrT>
+static AttrT attributeOfUse(Value value, StringRef name, SymbolTable &symbols) {
   for (OpOperand &use : value.getUses()) {
     if (auto invoke = dyn_cast<InvokeOp>(use.getOwner())) {
       auto segment = symbols.lookup<SegmentOp>(invoke.getCallee());
-      if (auto constraint = segment.getArgAttrOfType<ConstraintAttr>(
-              use.getOperandNumber(), attr::constraint))
-        return constraint;
+      if (auto attribute =
+              segment.getArgAttrOfType<AttrT>(use.getOperandNumber(), name))
+        return attribute;
     } else if (auto loop = dyn_cast<MicrobatchesOp>(use.getOwner())) {
       Value inside = loop.getBody().front().getArgument(use.getOperandNumber());
-      if (ConstraintAttr constraint = constraintOfUse(inside, symbols))
-        return constraint;
+      if (auto attribute = attributeOfUse<AttrT>(inside, name, symbols))
+        return attribute;
     }
   }
   return {};
@@ -111,11 +113,15 @@ FailureOr<DistAttr> StepAssigner::argumentDist(StepOp step,
   }
   auto constraint =
       step.getArgAttrOfType<ConstraintAttr>(index, attr::constraint);
-  ConstraintAttr used = constraintOfUse(argument, symbols);
+  auto used =
+      attributeOfUse<ConstraintAttr>(argument, attr::constraint, symbols);
   if (kind == "param") {
+    auto padding =
+        attributeOfUse<DenseI64ArrayAttr>(argument, decided::padding, symbols);
     auto found =
         distributionFor(step.getLoc(), mesh, constraint ? constraint : used,
-                        tensor(argument).getShape());
+                        tensor(argument).getShape(),
+                        padding ? padding.asArrayRef() : ArrayRef<int64_t>());
     if (succeeded(found))
       resting[name] = *found;
     return found;
@@ -188,38 +194,63 @@ FailureOr<DistAttr> StepAssigner::wantedResult(InvokeOp invoke,
   return distributionFor(segment.getLoc(), mesh, constraint, type.getShape());
 }
 
-/// The assigned copy of the callee for these argument distributions.
+/// decoder_1.fwd, decoder_2.fwd, … for decoder.fwd: the next that is free.
+static std::string freeName(SymbolTable &symbols, StringRef name) {
+  auto [layer, direction] = name.rsplit('.');
+  unsigned count = 1;
+  std::string candidate;
+  do
+    candidate = (layer + "_" + Twine(count++) +
+                 (direction.empty() ? "" : "." + direction))
+                    .str();
+  while (symbols.lookup(candidate));
+  return candidate;
+}
+
+/// The assigned copy of the callee for these distributions of arguments and of
+/// the results that the caller wants.
 FailureOr<SegmentOp> StepAssigner::specialise(InvokeOp invoke,
-                                              ArrayRef<DistAttr> arguments) {
+                                              SmallVector<DistAttr> arguments) {
   std::string name = invoke.getCallee().str();
-  std::vector<const void *> key;
-  for (DistAttr argument : arguments)
-    key.push_back(argument ? argument.getAsOpaquePointer() : nullptr);
-  auto found = specialisations.find({name, key});
+  auto segment = symbols.lookup<SegmentOp>(name);
+  SmallVector<DistAttr> results;
+  auto keyOf = [&]() -> FailureOr<SpecialisationKey> {
+    results.clear();
+    for (unsigned i = 0; i < segment.getNumResults(); ++i) {
+      auto wanted = wantedResult(invoke, segment, i, arguments);
+      if (failed(wanted))
+        return failure();
+      results.push_back(*wanted);
+    }
+    SpecialisationKey key{name, {}};
+    for (DistAttr dist : llvm::concat<DistAttr>(arguments, results))
+      key.second.push_back(dist ? dist.getAsOpaquePointer() : nullptr);
+    return key;
+  };
+  FailureOr<SpecialisationKey> key = keyOf();
+  if (failed(key))
+    return failure();
+  auto found = specialisations.find(*key);
   if (found != specialisations.end())
     return found->second;
-  auto segment = symbols.lookup<SegmentOp>(name);
   Operation *&source = pristine[name];
   if (!source) {
     source = segment->clone();
   } else {
     segment = cast<SegmentOp>(source->clone());
+    segment.setSymName(freeName(symbols, name));
     symbols.insert(segment, Block::iterator(symbols.lookup(name)));
-  }
-  SmallVector<DistAttr> results;
-  for (unsigned i = 0; i < segment.getNumResults(); ++i) {
-    auto wanted = wantedResult(invoke, segment, i, arguments);
-    if (failed(wanted))
-      return failure();
-    results.push_back(*wanted);
   }
   if (failed(BodyAssigner(segment, mesh).run(arguments, results)))
     return failure();
-  specialisations[{name, key}] = segment;
+  specialisations[*key] = segment;
   // Open arguments are settled now; later calls come with them known.
-  for (auto [entry, type] : llvm::zip(key, segment.getArgumentTypes()))
-    entry = getDist(type).getAsOpaquePointer();
-  specialisations[{name, key}] = segment;
+  for (auto [dist, type] : llvm::zip(arguments, segment.getArgumentTypes()))
+    dist = getDist(type);
+  key = keyOf();
+  if (failed(key))
+    return failure();
+  specialisations[*key] = segment;
   return segment;
 }
 
@@ -341,6 +372,9 @@ struct AssignPass : stretto::impl::AssignPassBase<AssignPass> {
       if (failed(assigner.run(step)))
         return signalPassFailure();
     removeUnused(module);
+    for (SegmentOp segment : module.getOps<SegmentOp>())
+      for (unsigned i = 0; i < segment.getNumArguments(); ++i)
+        segment.removeArgAttr(i, decided::padding);
   }
 
   /// Segments that no step invokes (nobody gave them distributions).

@@ -1,7 +1,7 @@
 //===- AssignBody.cpp - distributions inside one segment ------------------===//
 
 #include "AssignBody.h"
-#include "Requests.h"
+#include "BodyPropagation.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include <limits>
@@ -27,9 +27,15 @@ static DistAttr withPartial(DistAttr dist, ArrayRef<AxisRef> axes,
 LogicalResult BodyAssigner::run(ArrayRef<DistAttr> arguments,
                                 ArrayRef<DistAttr> results) {
   Block &body = segment.getBody().front();
-  for (auto [argument, dist] : llvm::zip(body.getArguments(), arguments))
+  for (auto [argument, dist] : llvm::zip(body.getArguments(), arguments)) {
+    ages[argument] = ages.size();
     if (dist)
       argument.setType(withDist(tensor(argument), dist));
+  }
+  builder.setInsertionPointToStart(&body);
+  for (BlockArgument argument : body.getArguments())
+    if (failed(enter(argument)))
+      return failure();
   Operation *op = &body.front();
   while (op) {
     if (auto yield = dyn_cast<YieldOp>(op)) {
@@ -64,6 +70,66 @@ LogicalResult BodyAssigner::run(ArrayRef<DistAttr> arguments,
   return success();
 }
 
+/// `has` with the dimensions that `constraint` closes as it says.
+static FailureOr<DistAttr> closedDims(Location loc, MeshAttr mesh, DistAttr has,
+                                      ConstraintAttr constraint,
+                                      ArrayRef<int64_t> shape) {
+  auto asked = distributionFor(loc, mesh, constraint, shape);
+  auto never = resolveNames(loc, mesh, constraint.getReplicatedAxes());
+  if (failed(asked) || failed(never))
+    return failure();
+  DimAxes dims = has.getDims();
+  SmallVector<int64_t> padded(has.getPaddedExtents());
+  SmallVector<AxisRef> taken = *never;
+  auto isClosed = [&](unsigned dim) {
+    return !constraint.getOpen()[dim] && constraint.getPriorities()[dim] == 0;
+  };
+  for (unsigned dim = 0; dim < dims.size(); ++dim) {
+    if (!isClosed(dim))
+      continue;
+    if (ArrayRef<AxisRef>(dims[dim]) != asked->getDimAxes(dim)) {
+      dims[dim].assign(asked->getDimAxes(dim).begin(),
+                       asked->getDimAxes(dim).end());
+      padded[dim] = asked->getPaddedExtents()[dim];
+    }
+    llvm::append_range(taken, dims[dim]);
+  }
+  for (unsigned dim = 0; dim < dims.size(); ++dim)
+    if (!isClosed(dim) && axesOverlap(dims[dim], taken)) {
+      dims[dim].clear();
+      padded[dim] = 0;
+    }
+  SmallVector<AxisRef> partial(has.getPartialAxes());
+  if (axesOverlap(partial, taken))
+    partial.clear();
+  return DistAttr::get(mesh.getContext(), mesh, dims, partial,
+                       has.getPartialKind(), padded);
+}
+
+/// An activation comes as its producer left it; where the plan closes a
+/// dimension otherwise it is moved once, before its first use.
+LogicalResult BodyAssigner::enter(BlockArgument argument) {
+  unsigned index = argument.getArgNumber();
+  auto role = segment.getArgAttrOfType<StringAttr>(index, attr::role);
+  auto constraint =
+      segment.getArgAttrOfType<ConstraintAttr>(index, attr::constraint);
+  DistAttr has = getDist(argument);
+  if (!has || !constraint || !role || role.getValue() != "activation")
+    return success();
+  auto wanted = closedDims(segment.getLoc(), mesh, has, constraint,
+                           tensor(argument).getShape());
+  if (failed(wanted))
+    return failure();
+  if (*wanted == has)
+    return success();
+  Value moved =
+      reshard(argument, *wanted,
+              "argument " + Twine(index) + " of " + segment.getSymName(),
+              constraint.getCause().getValue());
+  argument.replaceAllUsesExcept(moved, moved.getDefiningOp());
+  return success();
+}
+
 LogicalResult BodyAssigner::visit(Operation *op) {
   builder.setInsertionPoint(op);
   auto ruled = dyn_cast<ShardingRule>(op);
@@ -71,22 +137,27 @@ LogicalResult BodyAssigner::visit(Operation *op) {
     return op->emitOpError("has no sharding rule; it cannot be distributed");
   if (takeFromOther(op))
     return success();
+  for (Value open : op->getOperands())
+    if (!getDist(open)) // an accumulator that is used otherwise
+      open.setType(withDist(
+          tensor(open), DistAttr::replicated(mesh, tensor(open).getRank())));
   OpRule rule = ruled.getShardingRule();
   FailureOr<Placement> placement = place(op, rule);
   if (failed(placement))
     return failure();
-  SmallVector<AxisRef> passing = passingPartial(op, rule);
+  Passing passing = passingPartial(op, rule, *placement);
   // The axis does one thing: what passes as a sum shards no factor here.
   for (auto [axes, padded] : llvm::zip(placement->axes, placement->padded))
-    if (axesOverlap(axes, passing)) {
+    if (axesOverlap(axes, passing.axes)) {
       axes.clear();
       padded = 0;
     }
   settleOperands(op, rule, *placement, passing);
   keepFinite(op);
   maskOperands(op, rule, *placement);
-  typeResults(op, rule, *placement, passing);
-  op->removeAttr("stretto.factors");
+  typeResults(op, rule, *placement, passing.axes);
+  op->removeAttr(decided::factors);
+  op->removeAttr(decided::padding);
   if (isa<ConstrainOp, PropagationBarrierOp, ShardAlikeOp>(op)) {
     // Obeyed: from here on the operands are the values.
     op->replaceAllUsesWith(op->getOperands());
@@ -106,7 +177,8 @@ bool BodyAssigner::takeFromOther(Operation *op) {
     open.setType(withDist(tensor(open), getDist(other)));
     op->getResult(0).setType(
         withDist(tensor(op->getResult(0)), getDist(other)));
-    op->removeAttr("stretto.factors");
+    op->removeAttr(decided::factors);
+    op->removeAttr(decided::padding);
     return true;
   }
   return false;
@@ -148,171 +220,21 @@ bool BodyAssigner::decompose(Operation *op, const OpRule &rule) {
 }
 
 //===----------------------------------------------------------------------===//
-// Placement
-//===----------------------------------------------------------------------===//
-
-/// A wish of low priority (between the blocks) is followed where a value
-/// already lies so, or where a partial sum is about to be reduced over the
-/// axis.
-static bool worthTaking(Operation *op, const OpRule &rule, unsigned factor,
-                        ArrayRef<AxisRef> axes) {
-  for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands)) {
-    DistAttr dist = getDist(operand);
-    if (!dist)
-      continue;
-    if (axesOverlap(dist.getPartialAxes(), axes))
-      return true;
-    if (auto dim = dimOfFactor(dims, factor);
-        dim && axesOverlap(dist.getDimAxes(*dim), axes))
-      return true;
-  }
-  return false;
-}
-
-/// Both dimensions of a window lie on the same axes: those of the one that has
-/// some, of the first where they disagree.
-static void shareWindowAxes(const OpRule &rule, Placement &placement) {
-  for (auto [index, factor] : llvm::enumerate(rule.factors)) {
-    if (factor.kind != FactorKind::Window || factor.partner < int(index))
-      continue;
-    auto &first = placement.axes[index],
-         &second = placement.axes[factor.partner];
-    (first.empty() ? first : second) = first.empty() ? second : first;
-  }
-}
-
-FailureOr<Placement> BodyAssigner::place(Operation *op, const OpRule &rule) {
-  Placement placement(rule);
-  if (auto decided = op->getAttrOfType<ConstraintAttr>("stretto.factors"))
-    for (unsigned factor = 0; factor < rule.factors.size(); ++factor) {
-      auto axes = resolveAxes(op->getLoc(), mesh, decided, factor);
-      if (failed(axes))
-        return failure();
-      if (decided.getPriorities()[factor] == 0 ||
-          worthTaking(op, rule, factor, *axes))
-        placement.axes[factor] = *axes;
-    }
-  fillFromOperands(op, rule, placement);
-  shareWindowAxes(rule, placement);
-  for (unsigned factor = 0; factor < rule.factors.size(); ++factor)
-    placement.padded[factor] =
-        paddedExtent(rule.factors[factor].size, placement.axes[factor]);
-  return placement;
-}
-
-/// Factors that nothing asked for keep the axes on which operands already lie,
-/// as far as those are free.
-void BodyAssigner::fillFromOperands(Operation *op, const OpRule &rule,
-                                    Placement &placement) {
-  SmallVector<AxisRef> used;
-  for (const auto &axes : placement.axes)
-    llvm::append_range(used, axes);
-  for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands)) {
-    DistAttr dist = getDist(operand);
-    for (unsigned dim = 0; dist && dim < dims.size(); ++dim) {
-      auto split = splitDim(dist, dim, dims[dim], rule);
-      if (failed(split))
-        continue;
-      for (auto [factor, axes] : llvm::zip(dims[dim], *split)) {
-        bool isFree = rule.factors[factor].kind != FactorKind::Blocked &&
-                      placement.axes[factor].empty() &&
-                      !axesOverlap(axes, used);
-        isFree &= !isMinorPart(rule, factor) ||
-                  paddedExtent(rule.factors[factor].size, axes) == 0;
-        if (isFree && !axes.empty()) {
-          placement.axes[factor] = canonicalAxes(axes);
-          llvm::append_range(used, axes);
-        }
-        // Minor parts follow only a part that lies just as the operand does.
-        if (placement.axes[factor] != canonicalAxes(axes))
-          break;
-      }
-    }
-  }
-}
-
-//===----------------------------------------------------------------------===//
-// Partial sums
-//===----------------------------------------------------------------------===//
-
-/// Axes over which operands stay partial through `op`. They pass where the rule
-/// is linear in all its tensor operands together (or the rest are scalars), the
-/// result is no bigger than the operand. For rank-0
-/// sums a replicated operand becomes partial instead of the partial one being
-/// reduced: the one reduction at the end of the chain serves all.
-SmallVector<AxisRef> BodyAssigner::passingPartial(Operation *op,
-                                                  const OpRule &rule) {
-  SmallVector<AxisRef> all;
-  bool scalars = true, mixed = false;
-  int64_t bytes = 0;
-  SmallVector<unsigned> partial;
-  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-    DistAttr dist = getDist(operand);
-    scalars &= tensor(operand).getRank() == 0;
-    if (!dist.isPartial())
-      continue;
-    if (dist.getPartialKind() != ReduceKind::Sum)
-      return {};
-    if (!all.empty() && ArrayRef<AxisRef>(all) != dist.getPartialAxes())
-      mixed = true;
-    all = uniteAxes(mesh, all, dist.getPartialAxes());
-    partial.push_back(i);
-    bytes = std::max(bytes, tensor(operand).getNumElements());
-  }
-  if (all.empty())
-    return {};
-  // An operand outside the sum that is sharded over the axis has the say.
-  for (Value operand : op->getOperands())
-    if (!getDist(operand).isPartial() &&
-        axesOverlap(getDist(operand).getFlatAxes(), all))
-      return {};
-  for (const LinearSet &set : rule.linearSets) {
-    bool together = llvm::all_of(set.operands, [&](unsigned operand) {
-      return llvm::is_contained(partial, operand);
-    });
-    bool within = llvm::all_of(partial, [&](unsigned operand) {
-      return llvm::is_contained(set.operands, operand);
-    });
-    if (!within)
-      continue;
-    if (scalars && set.operands.size() == op->getNumOperands())
-      return all;
-    bool othersScalar =
-        llvm::all_of(llvm::enumerate(op->getOperands()), [&](auto entry) {
-          return llvm::is_contained(set.operands, unsigned(entry.index())) ||
-                 tensor(entry.value()).getRank() == 0;
-        });
-    if (together && !mixed && othersScalar &&
-        tensor(op->getResult(0)).getNumElements() <= bytes)
-      return all;
-  }
-  return {};
-}
-
-//===----------------------------------------------------------------------===//
 // Operands and results
 //===----------------------------------------------------------------------===//
 
-/// Scalar chains of partial sums: every operand of the linear set is partial.
+/// Operands to where the factors want them; terms of a sum stay terms (or
+/// become some, in chains of scalars).
 void BodyAssigner::settleOperands(Operation *op, const OpRule &rule,
                                   const Placement &placement,
-                                  ArrayRef<AxisRef> passing) {
-  SmallVector<unsigned> passers;
-  if (!passing.empty())
-    for (const LinearSet &set : rule.linearSets) {
-      bool hasPartial = llvm::any_of(set.operands, [&](unsigned operand) {
-        return getDist(op->getOperand(operand)).isPartial();
-      });
-      if (hasPartial)
-        passers.assign(set.operands.begin(), set.operands.end());
-    }
+                                  const Passing &passing) {
   StringRef consumer = op->getName().stripDialect(), causes;
-  if (auto decided = op->getAttrOfType<ConstraintAttr>("stretto.factors"))
+  if (auto decided = op->getAttrOfType<ConstraintAttr>(decided::factors))
     causes = decided.getCause().getValue();
   for (auto [i, operand] : llvm::enumerate(op->getOpOperands())) {
     DistAttr target = distributionOf(mesh, rule.operands[i], placement);
-    if (llvm::is_contained(passers, unsigned(i)))
-      target = withPartial(target, passing, ReduceKind::Sum);
+    if (llvm::is_contained(passing.operands, unsigned(i)))
+      target = withPartial(target, passing.axes, ReduceKind::Sum);
     operand.set(reshard(operand.get(), target, consumer, causes));
   }
 }
@@ -407,7 +329,41 @@ void BodyAssigner::typeResults(Operation *op, const OpRule &rule,
     SmallVector<AxisRef> axes = reductionAxes(rule, i, placement, kind);
     llvm::append_range(axes, passing);
     result.setType(withDist(tensor(result), withPartial(dist, axes, kind)));
+    ages[result] = ages.size();
   }
+}
+
+/// Open dimensions of a result keep the axes that they have beyond what is
+/// wanted, and sums that may stay partial do.
+static LogicalResult keepOpen(Location loc, ConstraintAttr constraint,
+                              DistAttr has, DistAttr &wanted) {
+  MeshAttr mesh = has.getMesh();
+  auto partial = resolveNames(loc, mesh, constraint.getPartialAxes());
+  auto never = resolveNames(loc, mesh, constraint.getReplicatedAxes());
+  if (failed(partial) || failed(never))
+    return failure();
+  DimAxes dims = wanted.getDims();
+  SmallVector<int64_t> padded(wanted.getPaddedExtents());
+  SmallVector<AxisRef> others = *never;
+  llvm::append_range(others, wanted.getFlatAxes());
+  for (unsigned dim = 0; dim < dims.size(); ++dim) {
+    ArrayRef<AxisRef> lies = has.getDimAxes(dim);
+    bool extends = lies.take_front(dims[dim].size()) == ArrayRef(dims[dim]);
+    ArrayRef<AxisRef> more = lies.drop_front(extends ? dims[dim].size() : 0);
+    if (!constraint.getOpen()[dim] || !extends || more.empty() ||
+        axesOverlap(more, others))
+      continue;
+    dims[dim].assign(lies.begin(), lies.end());
+    padded[dim] = has.getPaddedExtents()[dim];
+    llvm::append_range(others, more);
+  }
+  SmallVector<AxisRef> sums;
+  if (subtractAxes(has.getPartialAxes(), *partial).empty() &&
+      !axesOverlap(has.getPartialAxes(), others))
+    sums.assign(has.getPartialAxes().begin(), has.getPartialAxes().end());
+  wanted = DistAttr::get(mesh.getContext(), mesh, dims, sums,
+                         has.getPartialKind(), padded);
+  return success();
 }
 
 LogicalResult BodyAssigner::visitYield(YieldOp yield,
@@ -424,6 +380,11 @@ LogicalResult BodyAssigner::visitYield(YieldOp yield,
         roleName == "accumulator" || tensor(operand.get()).getRank() == 0;
     if (!wanted && has.isPartial() && !mayBePartial)
       wanted = has.withoutPartial();
+    if (auto constraint =
+            segment.getResultAttrOfType<ConstraintAttr>(i, attr::constraint);
+        wanted && constraint && !mayBePartial && roleName != "grad")
+      if (failed(keepOpen(segment.getLoc(), constraint, has, wanted)))
+        return failure();
     if (wanted)
       operand.set(reshard(operand.get(), wanted,
                           "result " + Twine(i) + " (" + roleName + ") of " +

@@ -9,15 +9,23 @@
 
 #include "Padding.h"
 #include "Reasons.h"
+#include "Settle.h"
 #include "mlir/IR/Builders.h"
 
 namespace stretto::shard {
+
+/// Axes over which operands stay partial through an operation, and which
+/// operands are partial over them.
+struct Passing {
+  llvm::SmallVector<AxisRef> axes;
+  llvm::SmallVector<unsigned> operands;
+};
 
 class BodyAssigner {
 public:
   BodyAssigner(SegmentOp segment, MeshAttr mesh)
       : segment(segment), mesh(mesh), builder(segment.getContext()),
-        padding(segment), reasons(segment) {}
+        padding(segment), reasons(segment), cost(mesh) {}
 
   /// `arguments`: distribution of every argument, null where the body decides
   /// (accumulators take that of the raw gradient added to them). `results`:
@@ -32,13 +40,17 @@ private:
   bool takeFromOther(mlir::Operation *op);
   bool decompose(mlir::Operation *op, const OpRule &rule);
   mlir::FailureOr<Placement> place(mlir::Operation *op, const OpRule &rule);
-  void fillFromOperands(mlir::Operation *op, const OpRule &rule,
-                        Placement &placement);
-  llvm::SmallVector<AxisRef> passingPartial(mlir::Operation *op,
-                                            const OpRule &rule);
+  unsigned ageOf(mlir::Value value) const;
+  llvm::SmallVector<Candidate> candidatesOfOperands(mlir::Operation *op,
+                                                    const OpRule &rule) const;
+  std::optional<llvm::SmallVector<AxisRef>>
+  partialOperands(mlir::Operation *op, llvm::SmallVectorImpl<unsigned> &partial,
+                  bool &mixed) const;
+  Passing passingPartial(mlir::Operation *op, const OpRule &rule,
+                         const Placement &placement);
+  mlir::LogicalResult enter(mlir::BlockArgument argument);
   void settleOperands(mlir::Operation *op, const OpRule &rule,
-                      const Placement &placement,
-                      llvm::ArrayRef<AxisRef> passing);
+                      const Placement &placement, const Passing &passing);
   void keepFinite(mlir::Operation *op);
   void maskOperands(mlir::Operation *op, const OpRule &rule,
                     const Placement &placement);
@@ -55,6 +67,8 @@ private:
   mlir::OpBuilder builder;
   PaddingState padding;
   Reasons reasons;
+  MoveCost cost;
+  llvm::DenseMap<mlir::Value, unsigned> ages; // place in the function
   llvm::DenseMap<std::pair<mlir::Value, DistAttr>, mlir::Value> resharded;
 };
 

@@ -37,17 +37,14 @@ bool PaddingState::isZero(Value value, unsigned dim) {
   return zero;
 }
 
-/// The contract at segment borders; saved activations promise nothing.
+/// The contract at segment borders; activations promise nothing, whether a
+/// segment made them or the host.
 bool PaddingState::ofArgument(BlockArgument argument) {
   auto role =
       segment.getArgAttrOfType<StringAttr>(argument.getArgNumber(), attr::role);
-  if (role && llvm::is_contained({"param", "cotangent", "accumulator", "grad",
-                                  "moment", "input"},
-                                 role.getValue()))
-    return true;
-  // Integers and masks come from the host, which pads with zeros.
-  return !isa<FloatType>(
-      cast<RankedTensorType>(argument.getType()).getElementType());
+  return role && llvm::is_contained({"param", "cotangent", "accumulator",
+                                     "grad", "moment", "input"},
+                                    role.getValue());
 }
 
 bool PaddingState::compute(Value value, unsigned dim) {

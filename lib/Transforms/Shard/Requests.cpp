@@ -31,17 +31,19 @@ static FailureOr<AxisRef> parseAxisName(MeshAttr mesh, StringRef text) {
   return ref;
 }
 
-FailureOr<SmallVector<AxisRef>> shard::resolveAxes(Location loc, MeshAttr mesh,
-                                                   ConstraintAttr constraint,
-                                                   unsigned dim) {
+FailureOr<SmallVector<AxisRef>>
+shard::resolveNames(Location loc, MeshAttr mesh, ArrayRef<StringAttr> names) {
   SmallVector<AxisRef> axes;
-  for (StringAttr name : constraint.getDimAxes(dim)) {
+  for (StringAttr name : names) {
     FailureOr<AxisRef> ref = parseAxisName(mesh, name.getValue());
     if (failed(ref)) {
       std::string known;
       llvm::raw_string_ostream os(known);
-      llvm::interleaveComma(mesh.getNames(), os,
-                            [&](StringAttr n) { os << n.getValue(); });
+      for (auto [index, axis] : llvm::enumerate(mesh.getNames()))
+        os << (index ? ", " : "") << axis.getValue() << " = "
+           << mesh.getSizes()[index];
+      if (known.empty())
+        known = "none";
       return emitError(loc)
              << "constraint names '" << name.getValue()
              << "', which is no axis of the mesh; its axes are: " << known;
@@ -49,6 +51,12 @@ FailureOr<SmallVector<AxisRef>> shard::resolveAxes(Location loc, MeshAttr mesh,
     axes.push_back(*ref);
   }
   return axes;
+}
+
+FailureOr<SmallVector<AxisRef>> shard::resolveAxes(Location loc, MeshAttr mesh,
+                                                   ConstraintAttr constraint,
+                                                   unsigned dim) {
+  return resolveNames(loc, mesh, constraint.getDimAxes(dim));
 }
 
 ConstraintAttr shard::makeConstraint(MeshAttr mesh,
@@ -71,6 +79,28 @@ ConstraintAttr shard::makeConstraint(MeshAttr mesh,
                              StringAttr::get(context, cause));
 }
 
+static ConstraintAttr withOpen(ConstraintAttr constraint,
+                               function_ref<bool(unsigned)> isOpen) {
+  SmallVector<bool> open;
+  for (unsigned dim = 0; dim < constraint.getRank(); ++dim)
+    open.push_back(isOpen(dim));
+  return ConstraintAttr::get(
+      constraint.getContext(), constraint.getFlatAxes(),
+      constraint.getDimEnds(), open, constraint.getPriorities(),
+      constraint.getReplicatedAxes(), constraint.getPartialAxes(),
+      constraint.getCause());
+}
+
+ConstraintAttr shard::openUnasked(ConstraintAttr constraint) {
+  return withOpen(constraint, [&](unsigned dim) {
+    return constraint.getOpen()[dim] || constraint.getDimAxes(dim).empty();
+  });
+}
+
+ConstraintAttr shard::openAll(ConstraintAttr constraint) {
+  return withOpen(constraint, [](unsigned) { return true; });
+}
+
 SmallVector<AxisRef> shard::fitAxes(ArrayRef<AxisRef> axes, int64_t size) {
   int64_t shards = productOf(axes);
   if (size > 0 && shards > size && shards % size == 0)
@@ -84,9 +114,17 @@ int64_t shard::paddedExtent(int64_t size, ArrayRef<AxisRef> axes) {
   return size % shards == 0 ? 0 : int64_t(llvm::alignTo(size, shards));
 }
 
+int64_t shard::paddedExtent(int64_t size, ArrayRef<AxisRef> axes,
+                            int64_t wanted) {
+  if (!axes.empty() && wanted > size && wanted % productOf(axes) == 0)
+    return wanted;
+  return paddedExtent(size, axes);
+}
+
 FailureOr<DistAttr> shard::distributionFor(Location loc, MeshAttr mesh,
                                            ConstraintAttr constraint,
-                                           ArrayRef<int64_t> shape) {
+                                           ArrayRef<int64_t> shape,
+                                           ArrayRef<int64_t> padding) {
   SmallVector<SmallVector<AxisRef>> dims(shape.size());
   SmallVector<int64_t> padded(shape.size(), 0);
   if (!constraint)
@@ -99,7 +137,10 @@ FailureOr<DistAttr> shard::distributionFor(Location loc, MeshAttr mesh,
   llvm::stable_sort(order, [&](unsigned a, unsigned b) {
     return constraint.getPriorities()[a] < constraint.getPriorities()[b];
   });
-  SmallVector<AxisRef> used;
+  auto never = resolveNames(loc, mesh, constraint.getReplicatedAxes());
+  if (failed(never))
+    return failure();
+  SmallVector<AxisRef> used = *never;
   for (unsigned dim : order) {
     auto axes = resolveAxes(loc, mesh, constraint, dim);
     if (failed(axes))
@@ -109,7 +150,8 @@ FailureOr<DistAttr> shard::distributionFor(Location loc, MeshAttr mesh,
       continue;
     llvm::append_range(used, fitted);
     dims[dim] = fitted;
-    padded[dim] = paddedExtent(shape[dim], fitted);
+    padded[dim] = paddedExtent(shape[dim], fitted,
+                               dim < padding.size() ? padding[dim] : 0);
   }
   return DistAttr::get(mesh.getContext(), mesh, dims, {}, ReduceKind::Sum,
                        padded);

@@ -2,6 +2,7 @@
 
 #include "stretto/Dialect/Stretto/Analysis/DimClasses.h"
 
+#include <deque>
 #include <map>
 
 using namespace mlir;
@@ -12,8 +13,10 @@ void DimClasses::addNode(Value value) {
   if (!type)
     return;
   first[value] = parent.size();
-  for (int64_t i = 0; i < type.getRank(); ++i)
+  for (int64_t i = 0; i < type.getRank(); ++i) {
     parent.push_back(parent.size());
+    dims.emplace_back(value, i);
+  }
 }
 
 unsigned DimClasses::find(unsigned node) const {
@@ -23,48 +26,64 @@ unsigned DimClasses::find(unsigned node) const {
 }
 
 /// The older node stays the representative: classes keep the order of values.
-void DimClasses::unite(unsigned a, unsigned b) {
+void DimClasses::unite(unsigned a, unsigned b, Operation *op) {
+  if (a != b)
+    made.push_back({a, b, op});
   a = find(a);
   b = find(b);
   if (a != b)
     parent[std::max(a, b)] = std::min(a, b);
 }
 
-unsigned DimClasses::classOf(Value value, unsigned dim) const {
-  return find(first.lookup(value) + dim);
+/// Does the operation cut what passes along dimension `dim` of its operand?
+static bool cuts(Operation *op, unsigned dim) {
+  if (isa<PropagationBarrierOp>(op))
+    return true;
+  auto constrain = dyn_cast<ConstrainOp>(op);
+  return constrain && !constrain.getConstraint().getOpen()[dim];
 }
 
-StringRef DimClasses::nameOf(unsigned cls) const { return names.lookup(cls); }
+/// A factor that every operand only sums over: no result shows its sharding.
+static bool isContracted(const OpRule &rule, ArrayRef<unsigned> factors) {
+  return llvm::all_of(factors, [&](unsigned factor) {
+    for (unsigned result = 0; result < rule.results.size(); ++result)
+      if (rule.resultHasFactor(result, factor))
+        return false;
+    return rule.factors[factor].kind == FactorKind::Reduction;
+  });
+}
 
-DimClasses::DimClasses(FunctionOpInterface function) {
+void DimClasses::tie(Operation *op, Ties ties) {
+  OpRule rule = cast<ShardingRule>(op).getShardingRule();
+  bool passing = ties == Ties::PassThrough;
+  std::map<SmallVector<unsigned, 2>, unsigned> nodeOfFactors;
+  auto visit = [&](Value value, const DimFactors &factorsOf) {
+    for (auto [dim, factors] : llvm::enumerate(factorsOf)) {
+      if (passing && (cuts(op, dim) || isContracted(rule, factors)))
+        continue;
+      unsigned node = nodeOf(value, dim);
+      // The two sides of a window lie on the same axes, but keep their names.
+      SmallVector<unsigned, 2> key(factors);
+      for (unsigned &factor : key)
+        if (int partner = rule.factors[factor].partner; passing && partner >= 0)
+          factor = std::min(factor, unsigned(partner));
+      auto [it, fresh] = nodeOfFactors.try_emplace(key, node);
+      if (!fresh)
+        unite(it->second, node, op);
+    }
+  };
+  for (auto [operand, factors] : llvm::zip(op->getOperands(), rule.operands))
+    visit(operand, factors);
+  for (auto [result, factors] : llvm::zip(op->getResults(), rule.results))
+    visit(result, factors);
+}
+
+void DimClasses::nameClasses(FunctionOpInterface function) {
   Block &block = function.getFunctionBody().front();
-  for (Value argument : block.getArguments())
-    addNode(argument);
-  for (Operation &op : block) {
-    for (Value result : op.getResults())
-      addNode(result);
-    auto ruled = dyn_cast<ShardingRule>(op);
-    if (!ruled)
-      continue;
-    OpRule rule = ruled.getShardingRule();
-    std::map<SmallVector<unsigned, 2>, unsigned> nodeOfFactors;
-    auto visit = [&](Value value, const DimFactors &dims) {
-      for (auto [dim, factors] : llvm::enumerate(dims)) {
-        unsigned node = first.lookup(value) + dim;
-        auto [it, fresh] = nodeOfFactors.try_emplace(factors, node);
-        if (!fresh)
-          unite(it->second, node);
-      }
-    };
-    for (auto [operand, dims] : llvm::zip(op.getOperands(), rule.operands))
-      visit(operand, dims);
-    for (auto [result, dims] : llvm::zip(op.getResults(), rule.results))
-      visit(result, dims);
-  }
-  auto name = [&](Value value, ArrayAttr dims) {
-    if (!dims || !first.contains(value))
+  auto name = [&](Value value, ArrayAttr texts) {
+    if (!texts || !first.contains(value))
       return;
-    for (auto [dim, attr] : llvm::enumerate(dims))
+    for (auto [dim, attr] : llvm::enumerate(texts))
       if (auto text = dyn_cast<StringAttr>(attr))
         if (!text.getValue().empty() && text.getValue() != "_")
           names.try_emplace(classOf(value, dim), text.getValue());
@@ -78,4 +97,43 @@ DimClasses::DimClasses(FunctionOpInterface function) {
   for (unsigned i = 0; i < function.getNumResults(); ++i)
     name(terminator->getOperand(i),
          function.getResultAttrOfType<ArrayAttr>(i, attr::dims));
+}
+
+DimClasses::DimClasses(FunctionOpInterface function, Ties ties) {
+  Block &block = function.getFunctionBody().front();
+  for (Value argument : block.getArguments())
+    addNode(argument);
+  for (Operation &op : block) {
+    for (Value result : op.getResults())
+      addNode(result);
+    if (isa<ShardingRule>(op))
+      tie(&op, ties);
+  }
+  nameClasses(function);
+}
+
+/// Breadth first over the ties.
+SmallVector<DimClasses::Step> DimClasses::wayBetween(unsigned from,
+                                                     unsigned to) const {
+  llvm::DenseMap<unsigned, SmallVector<Step, 2>> ways;
+  for (const Tie &tie : made) {
+    ways[tie.a].push_back({tie.op, tie.b});
+    ways[tie.b].push_back({tie.op, tie.a});
+  }
+  llvm::DenseMap<unsigned, Step> cameBy; // the step back
+  std::deque<unsigned> queue{to};
+  cameBy[to] = {nullptr, to};
+  while (!queue.empty() && !cameBy.contains(from)) {
+    unsigned node = queue.front();
+    queue.pop_front();
+    for (const Step &step : ways.lookup(node))
+      if (cameBy.try_emplace(step.node, Step{step.op, node}).second)
+        queue.push_back(step.node);
+  }
+  SmallVector<Step> way;
+  if (!cameBy.contains(from))
+    return way;
+  for (unsigned node = from; node != to; node = cameBy[node].node)
+    way.push_back(cameBy[node]);
+  return way;
 }

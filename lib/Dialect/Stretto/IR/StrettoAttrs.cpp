@@ -338,6 +338,10 @@ LogicalResult DistAttr::verify(function_ref<InFlightDiagnostic()> emitError,
         return emitError() << "axis '"
                            << mesh.getNames()[all[i].axis].getValue()
                            << "' is used twice in one distribution";
+      else if (axesOverlap(all[i], all[j]))
+        return emitError() << toString(mesh, {all[j], all[i]})
+                           << " cut one axis in ways that do not go together; "
+                              "cut both at the same places";
   }
   if (padded.size() != dimEnds.size())
     return emitError() << "expected " << dimEnds.size() << " padded extents";

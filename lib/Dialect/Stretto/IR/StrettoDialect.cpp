@@ -69,8 +69,18 @@ SmallVector<AxisRef> stretto::canonicalAxes(ArrayRef<AxisRef> axes) {
   return result;
 }
 
+/// Of six ranks the halves (1)2 and the pairs (3)2 share no digit of a number
+/// in either of 2 x 3 and 3 x 2, and still depend on each other.
+static bool clash(AxisRef a, AxisRef b) {
+  if (a.axis != b.axis)
+    return false;
+  if (a.pre > b.pre)
+    std::swap(a, b);
+  return b.pre % (a.pre * a.size) != 0;
+}
+
 bool stretto::axesOverlap(ArrayRef<AxisRef> lhs, ArrayRef<AxisRef> rhs) {
   return llvm::any_of(lhs, [&](AxisRef l) {
-    return llvm::any_of(rhs, [&](AxisRef r) { return l.overlaps(r); });
+    return llvm::any_of(rhs, [&](AxisRef r) { return clash(l, r); });
   });
 }
