@@ -2,8 +2,7 @@
 
 #include "stretto/Runtime/Bytes.h"
 #include "stretto/Runtime/Safetensors.h"
-
-#include <nlohmann/json.hpp>
+#include "stretto/Runtime/StrictJson.h"
 
 #include <cinttypes>
 
@@ -163,11 +162,9 @@ Result<CheckpointFacts> factsFromJson(const json &value) {
 
 /// The object under "checkpoint", after comparing it with "checksum".
 Result<json> openEnvelope(Bytes text) {
-  json envelope = json::parse(text.data, text.data + text.size, nullptr,
-                              /*allow_exceptions=*/false);
-  if (!envelope.is_object() || !envelope.contains("checkpoint") ||
-      !envelope.contains("checksum"))
-    return failure(Code::Rejected, "not a checkpoint manifest (truncated?)");
+  STRETTO_ASSIGN(json envelope, parseStrictJson(text));
+  if (!envelope.contains("checkpoint") || !envelope.contains("checksum"))
+    return failure(Code::Rejected, "not a checkpoint manifest");
   const json &body = envelope["checkpoint"];
   std::string canonical =
       body.dump(-1, ' ', false, json::error_handler_t::replace);

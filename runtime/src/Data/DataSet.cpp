@@ -1,8 +1,7 @@
 #include "stretto/Runtime/DataSet.h"
 
 #include "Fingerprint.h"
-
-#include <nlohmann/json.hpp>
+#include "TokenIndex.h"
 
 #include <algorithm>
 #include <unistd.h>
@@ -100,44 +99,6 @@ std::string indexPath(const std::string &path) {
   return named ? path.substr(0, dot) + ".json" : std::string();
 }
 
-struct TokenIndex {
-  std::string dtype;
-  uint64_t tokens = 0, vocabulary = 0;
-};
-
-Result<TokenIndex> readIndex(const std::string &path) {
-  STRETTO_ASSIGN(MappedFile file, MappedFile::open(path));
-  Bytes text = file.bytes();
-  auto json = nlohmann::json::parse(text.data, text.data + text.size, nullptr,
-                                    /*allow_exceptions=*/false);
-  auto wrong = [&](const char *what) {
-    return failure(Code::Rejected, path, ": ", what,
-                   R"(; expected {"dtype": "u16" or "u32", "tokens": N, )"
-                   R"("vocabulary": V})");
-  };
-  if (!json.is_object())
-    return wrong("the index of the token file is not a JSON object");
-  for (const auto &item : json.items())
-    if (item.key() != "dtype" && item.key() != "tokens" &&
-        item.key() != "vocabulary")
-      return wrong(("unknown key '" + item.key() + "'").c_str());
-  if (!json.contains("dtype") || !json["dtype"].is_string())
-    return wrong("'dtype' is missing or no string");
-  TokenIndex index;
-  index.dtype = json["dtype"].get<std::string>();
-  if (index.dtype != "u16" && index.dtype != "u32")
-    return wrong(("dtype '" + index.dtype + "' is not supported").c_str());
-  for (const char *key : {"tokens", "vocabulary"})
-    if (!json.contains(key) || !json[key].is_number_unsigned() ||
-        json[key].get<uint64_t>() == 0)
-      return wrong(
-          (std::string("'") + key + "' is missing or no positive integer")
-              .c_str());
-  index.tokens = json["tokens"].get<uint64_t>();
-  index.vocabulary = json["vocabulary"].get<uint64_t>();
-  return index;
-}
-
 } // namespace
 
 Result<std::unique_ptr<DataSet>>
@@ -156,7 +117,11 @@ Result<std::unique_ptr<DataSet>> openTokens(const std::string &path) {
     return failure(Code::Rejected, path,
                    ": a token file is named X.bin and "
                    "has an index X.json beside it");
-  STRETTO_ASSIGN(TokenIndex index, readIndex(indexFile));
+  STRETTO_ASSIGN(MappedFile indexText, MappedFile::open(indexFile));
+  Result<TokenIndex> parsed = parseTokenIndex(indexText.bytes());
+  if (!parsed)
+    return parsed.status().within(indexFile);
+  const TokenIndex &index = *parsed;
   STRETTO_ASSIGN(MappedFile file, MappedFile::open(path));
   uint64_t width = index.dtype == "u16" ? 2 : 4;
   uint64_t size = file.bytes().size;

@@ -1,9 +1,7 @@
 #include "stretto/Runtime/Safetensors.h"
-
-#include <nlohmann/json.hpp>
+#include "stretto/Runtime/StrictJson.h"
 
 #include <algorithm>
-#include <set>
 #include <tuple>
 
 namespace stretto::runtime {
@@ -30,28 +28,6 @@ namespace {
 
 template <typename... Parts> Status malformed(const Parts &...parts) {
   return failure(Code::Rejected, "not a valid safetensors file: ", parts...);
-}
-
-/// Parses JSON, refusing what JSON itself lets pass: a key that comes twice.
-Result<json> parseStrictly(const char *begin, const char *end) {
-  std::vector<std::set<std::string>> open;
-  std::string twice;
-  auto check = [&](int, json::parse_event_t event, json &value) {
-    if (event == json::parse_event_t::object_start)
-      open.emplace_back();
-    else if (event == json::parse_event_t::object_end)
-      open.pop_back();
-    else if (event == json::parse_event_t::key &&
-             !open.back().insert(value.get<std::string>()).second)
-      twice = value.get<std::string>();
-    return true;
-  };
-  json parsed = json::parse(begin, end, check, /*allow_exceptions=*/false);
-  if (!twice.empty())
-    return malformed("key '", twice, "' comes twice");
-  if (!parsed.is_object())
-    return malformed("the header is not a JSON object");
-  return parsed;
 }
 
 Status parseShape(const json &shape, TensorEntry &entry) {
@@ -151,11 +127,12 @@ Result<SafetensorsHeader> parseSafetensors(Bytes file) {
   if (length > largestHeader || length > file.size - 8)
     return malformed("its header of ", length, " bytes is larger than ",
                      std::min(largestHeader, uint64_t(file.size - 8)));
-  auto text = reinterpret_cast<const char *>(file.data) + 8;
-  STRETTO_ASSIGN(json parsed, parseStrictly(text, text + length));
+  Result<json> parsed = parseStrictJson(file.slice(8, length));
+  if (!parsed)
+    return malformed("its header: ", parsed.message());
   SafetensorsHeader header;
   header.dataBegin = 8 + length;
-  for (const auto &item : parsed.items()) {
+  for (const auto &item : parsed->items()) {
     if (item.key() == "__metadata__") {
       STRETTO_TRY(parseMetadata(item.value(), header));
       continue;

@@ -1,6 +1,7 @@
 #include "stretto/Runtime/Safetensors.h"
 #include "TemporaryFolder.h"
 #include "stretto/Runtime/SampleSource.h"
+#include "stretto/Runtime/StrictJson.h"
 
 #include <gtest/gtest.h>
 
@@ -21,6 +22,30 @@ Result<SafetensorsHeader> parse(const std::string &bytes) {
   return parseSafetensors(Bytes(bytes.data(), bytes.size()));
 }
 } // namespace
+
+TEST(StrictJson, RefusesWhatWouldOverflowAStackOrComesTwice) {
+  auto error = [](const std::string &text) {
+    auto parsed = parseStrictJson(Bytes(text.data(), text.size()));
+    EXPECT_EQ(parsed.code(), Code::Rejected) << text.substr(0, 50);
+    return parsed.message();
+  };
+  EXPECT_EQ(error("{\"a\":" + std::string(1000000, '[')),
+            "it is nested deeper than 16");
+  std::string closed = std::string(1000000, '[') + std::string(1000000, ']');
+  EXPECT_EQ(error("{\"a\":" + closed + "}"), "it is nested deeper than 16");
+  std::string objects;
+  for (int i = 0; i < 17; ++i)
+    objects += "{\"a\":";
+  EXPECT_EQ(error(objects + "1" + std::string(17, '}')),
+            "it is nested deeper than 16");
+  EXPECT_EQ(error(R"({"b":{"a":1,"a":2}})"), "key 'a' comes twice");
+  EXPECT_EQ(error(R"({"b":1)"), "it is not a JSON object (truncated?)");
+  EXPECT_EQ(error("[1]"), "it is not a JSON object (truncated?)");
+  std::string good = R"({"a":{"a":[[1]]},"b":[{"a":1},{"a":2}]})";
+  auto parsed = parseStrictJson(Bytes(good.data(), good.size()));
+  ASSERT_TRUE(parsed) << parsed.message();
+  EXPECT_EQ(parsed->dump(), good);
+}
 
 TEST(Safetensors, ReadsWhatTheFormatDescribes) {
   auto header =
