@@ -13,15 +13,21 @@ namespace stretto::runner {
 
 using runtime::TrainOptions;
 
+/// What an unset variable of a shell would be.
+static std::string isNotEmpty(const std::string &text) {
+  return text.empty() ? "a file or folder without a name" : "";
+}
+
 static void addData(CLI::App &app, TrainOptions &options) {
   auto *data = app.add_option("--data", options.data,
                               "text files (a token is a byte), or one token "
                               "file X.bin with its index X.json");
-  data->type_name("FILE...")->group("Data");
+  data->type_name("FILE...")->check(isNotEmpty)->group("Data");
   app.add_option("--tokens", options.batches,
                  "safetensors with tokens, labels and mask "
                  "[steps, batch, seq] to train on, in order")
       ->type_name("FILE")
+      ->check(isNotEmpty)
       ->group("Data");
 }
 
@@ -100,6 +106,7 @@ static void addState(CLI::App &app, TrainOptions &options) {
                  const char *type) {
     return app.add_option(name, value, help)
         ->type_name(type)
+        ->check(isNotEmpty)
         ->group("Parameters and checkpoints");
   };
   add("--save", options.save, "folder of checkpoints", "DIR");
@@ -125,6 +132,7 @@ static void addState(CLI::App &app, TrainOptions &options) {
 static void addReports(CLI::App &app, TrainOptions &options) {
   app.add_option("--metrics", options.metrics, "JSON lines, one per step")
       ->type_name("FILE")
+      ->check(isNotEmpty)
       ->group("Reports");
   auto flag = [&](const char *name, bool &value, const char *help) {
     app.add_flag(name, value, help)->group("Reports");
@@ -166,8 +174,8 @@ std::optional<int> parse(int argc, char **argv, bool embedded,
                          CommandLine &commandLine) {
   CLI::App app("Trains the compiled model on the ranks of its plan.");
   app.footer("Exit codes: 0 ok, 1 internal error, 2 usage, 3 input rejected, "
-             "5 run failed or numbers differ, 6 stopped by SIGINT or SIGTERM "
-             "(after saving, with --save).");
+             "5 run failed or numbers differ, 6 stopped by SIGINT, SIGTERM or "
+             "SIGHUP (after saving, with --save).");
   if (!embedded)
     app.add_option("artifact", commandLine.artifact,
                    "executable made by `stretto compile`")

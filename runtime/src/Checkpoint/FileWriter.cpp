@@ -61,12 +61,14 @@ Status syncFolder(const std::string &path) {
 }
 
 Status makeFolders(const std::string &path) {
-  std::error_code error;
+  std::error_code error, ignored;
   std::filesystem::create_directories(path, error);
-  if (error || !std::filesystem::is_directory(path, error))
-    return failure(Code::RunFailed, "cannot make the folder ", path, ": ",
-                   error ? error.message() : "there is a file of that name");
-  return Status::ok();
+  if (std::filesystem::is_directory(path, ignored))
+    return Status::ok();
+  bool isFile = std::filesystem::exists(path, ignored);
+  return failure(Code::RunFailed, "cannot make the folder ", path, ": ",
+                 isFile || !error ? "there is a file of that name"
+                                  : error.message());
 }
 
 /// A device or a pipe would be lost by a rename.

@@ -11,13 +11,6 @@
 namespace stretto::runtime {
 namespace {
 
-std::string shapeText(const std::vector<int64_t> &shape) {
-  std::string text;
-  for (int64_t extent : shape)
-    text += (text.empty() ? "" : "x") + std::to_string(extent);
-  return "[" + text + "]";
-}
-
 Result<Manifest> readManifest(const std::string &checkpoint) {
   std::string path = checkpoint + "/manifest.json";
   STRETTO_ASSIGN(MappedFile file, MappedFile::open(path));
@@ -92,6 +85,8 @@ Result<std::string> findCheckpoint(const std::string &path) {
   std::error_code error;
   if (fs::exists(path + "/manifest.json", error))
     return path;
+  if (!fs::exists(path, error))
+    return failure(Code::Rejected, path, ": No such file or directory");
   if (!fs::exists(path + "/LATEST", error))
     return failure(Code::Rejected, path,
                    ": neither a checkpoint (manifest.json) nor a folder of "
@@ -99,6 +94,10 @@ Result<std::string> findCheckpoint(const std::string &path) {
   STRETTO_ASSIGN(MappedFile file, MappedFile::open(path + "/LATEST"));
   std::string name(file.bytes().data, file.bytes().data + file.bytes().size);
   name.erase(std::find(name.begin(), name.end(), '\n'), name.end());
+  // Killed between the two renames of a replacement: the old one is whole.
+  if (!fs::exists(path + "/" + name, error) &&
+      fs::exists(path + "/" + name + ".replaced/manifest.json", error))
+    name += ".replaced";
   if (name.empty() || name.find('/') != std::string::npos ||
       !fs::exists(path + "/" + name + "/manifest.json", error))
     return failure(Code::Rejected, path, "/LATEST: '", name,

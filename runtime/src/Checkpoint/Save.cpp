@@ -155,6 +155,15 @@ private:
   std::string root, name;
 };
 
+/// "step-000200" of "step-000200.partial"; empty when it is another name.
+std::string stemBefore(const std::string &name, const std::string &suffix) {
+  bool ends =
+      name.size() > suffix.size() &&
+      name.compare(name.size() - suffix.size(), suffix.size(), suffix) == 0;
+  bool ours = ends && name.rfind("step-", 0) == 0;
+  return ours ? name.substr(0, name.size() - suffix.size()) : std::string();
+}
+
 Status commitBoxes(const PartialFolder &folder, const CheckpointFacts &facts,
                    const std::vector<std::string> &texts) {
   Manifest manifest;
@@ -168,6 +177,22 @@ Status commitBoxes(const PartialFolder &folder, const CheckpointFacts &facts,
 }
 
 } // namespace
+
+Status recoverCheckpoints(const std::string &root) {
+  std::error_code error;
+  std::vector<std::string> names;
+  for (const auto &entry : fs::directory_iterator(root, error))
+    names.push_back(entry.path().filename().string());
+  for (const std::string &name : names) {
+    std::string path = root + "/" + name;
+    std::string replaced = stemBefore(name, ".replaced");
+    if (!replaced.empty() && !fs::exists(root + "/" + replaced, error))
+      STRETTO_TRY(renameDurably(path, root + "/" + replaced));
+    else if (!replaced.empty() || !stemBefore(name, ".partial").empty())
+      fs::remove_all(path, error);
+  }
+  return Status::ok();
+}
 
 Result<std::string> saveCheckpoint(World &world, const std::string &root,
                                    const CheckpointFacts &facts,

@@ -8,6 +8,13 @@ namespace stretto::runtime {
 
 using nlohmann::json;
 
+std::string shapeText(const std::vector<int64_t> &shape) {
+  std::string text;
+  for (int64_t extent : shape)
+    text += (text.empty() ? "" : "x") + std::to_string(extent);
+  return "[" + text + "]";
+}
+
 uint64_t safetensorsWidth(const std::string &dtype) {
   static const std::map<std::string, uint64_t> widths = {
       {"F64", 8}, {"I64", 8}, {"U64", 8},  {"F32", 4}, {"I32", 4},

@@ -1,7 +1,9 @@
 //===- Signals.h - asking a run to stop -------------------------*- C++ -*-===//
 //
-// SIGINT and SIGTERM set a flag that the step loop reads; a second one ends the
-// process at once. A write past a file size limit becomes an error, no signal.
+// SIGINT, SIGTERM and, without nohup, SIGHUP set a flag that the step loop
+// reads; a second one ends the process at once. A write past a file size limit
+// becomes an error, no signal. A file that shrinks while it is mapped ends the
+// process with a message.
 //
 //===----------------------------------------------------------------------===//
 #ifndef STRETTO_RUNTIME_SRC_TRAIN_SIGNALS_H

@@ -102,8 +102,10 @@ Status loadParameters(const Executor &executor, const std::string &path) {
                      "', which the program has");
     if (entry->shape != view.logicalShape ||
         entry->dtype != safetensorsType(view.dtype))
-      return failure(Code::Rejected, path, ": tensor '", entry->name,
-                     "' has another shape or type than the program's");
+      return failure(Code::Rejected, path, ": tensor '", entry->name, "' is ",
+                     entry->dtype, " ", shapeText(entry->shape),
+                     ", the program wants ", safetensorsType(view.dtype), " ",
+                     shapeText(view.logicalShape));
     copyCommon(wholeBox(entry->shape), file.data(*entry).data, view.box,
                view.slots[0], bytesOf(view.dtype));
   }

@@ -127,6 +127,7 @@ Status checkResults(TrainJob &job) {
     STRETTO_TRY(checkFileWritable(options.exportFile));
   if (!options.save.empty()) {
     STRETTO_ASSIGN(job.saveLock, FolderLock::acquire(options.save));
+    STRETTO_TRY(recoverCheckpoints(options.save));
   }
   std::error_code error;
   if (!options.dumpState.empty() &&
@@ -182,6 +183,7 @@ Result<std::unique_ptr<TrainJob>> prepareJob(const Artifact &artifact,
   job->options = options;
   STRETTO_TRY(openProgram(*job, artifact));
   STRETTO_TRY(checkRecipe(job->recipe()));
+  STRETTO_TRY(checkResults(*job));
   STRETTO_TRY(openCheckpoint(*job));
   STRETTO_TRY(openData(*job));
   STRETTO_TRY(chooseSamples(*job));
@@ -190,7 +192,6 @@ Result<std::unique_ptr<TrainJob>> prepareJob(const Artifact &artifact,
     STRETTO_ASSIGN(job->plant, parsePlant(options.plantNan,
                                           job->program->mesh().numRanks()));
   }
-  STRETTO_TRY(checkResults(*job));
   job->lastStep = options.steps.value_or(job->recipe().steps());
   STRETTO_TRY(findPeak(*job));
   return job;

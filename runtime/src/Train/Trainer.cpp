@@ -32,6 +32,10 @@ Status Trainer::loadState() {
   STRETTO_TRY(initializeState(executor));
   if (!job.options.loadParameters.empty())
     STRETTO_TRY(loadParameters(executor, job.options.loadParameters));
+  if (leads() && job.options.sampleOnly && job.checkpoint.empty() &&
+      job.options.loadParameters.empty())
+    progress.note("warning: the parameters are untrained; pass --resume or "
+                  "--load-params");
   if (job.checkpoint.empty())
     return Status::ok();
   if (leads() && job.data)

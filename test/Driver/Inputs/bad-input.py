@@ -251,7 +251,7 @@ CASES = [
     ("run-stdout-full", nothing, TRAIN + " --json > /dev/full", FAILED, r"error: .*stdout"),
     ("run-prompt-outside-vocabulary", nothing, TRAIN + " --sample 3 --prompt Ä", USAGE, r"error: .*195.*128"),
     # Checkpoints.
-    ("resume-missing", nothing, TRAIN + " --resume absent", REJECTED, r"error: .*absent"),
+    ("resume-missing", nothing, TRAIN + " --resume absent", REJECTED, r"error: absent: No such file"),
     ("resume-not-one", shell("mkdir empty"), TRAIN + " --resume empty", REJECTED, r"error: .*empty"),
     ("resume-latest-wrong", holds("run/LATEST", "step-000009\n"), TRAIN + " --resume run", REJECTED,
      r"error: .*step-000009"),
@@ -279,6 +279,10 @@ CASES = [
      "model.mlir; stretto compile . -o gpt"), TRAIN + " --resume run", REJECTED,
      r"error: .*embed.table.*128x16.*128x32"),
     ("load-params-missing", nothing, TRAIN + " --load-params absent", REJECTED, r"error: .*absent.*No such file"),
+    ("load-params-of-another-shape", nothing, TRAIN + " --load-params run/step-000003/rank-00000.safetensors", REJECTED,
+     r"error: .*embed.table' is F32 \[\d+x16\], the program wants F32 \[128x16\]"),
+    ("save-without-a-name", nothing, TRAIN + " --save ''", USAGE, r"error: --save: .*without a name"),
+    ("save-is-a-device", nothing, TRAIN + " --save /dev/null", FAILED, r"error: .*/dev/null: there is a file of that name"),
     ("load-params-not-safetensors", nothing, TRAIN + " --load-params text", REJECTED, r"error: .*text"),
     # train: both sides.
     ("train-bad-recipe", replace("recipe.yaml", "steps", "stepz"), "stretto train . --data text", REJECTED, r"stepz"),

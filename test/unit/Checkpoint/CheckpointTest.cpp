@@ -300,6 +300,33 @@ TEST(Checkpoint, KeepsTheFingerprintOfTheData) {
   EXPECT_EQ(facts->dataHash, 0xfedcba9876543210ull);
 }
 
+TEST(Checkpoint, AKillWhileReplacingLosesNothing) {
+  TemporaryFolder folder;
+  ASSERT_TRUE(save(folder.path(), 2, layoutA, 2).isOk());
+  // Killed after the old one was moved away, before the new one was in place.
+  fs::rename(folder.path("step-000002"), folder.path("step-000002.replaced"));
+  fs::copy(folder.path("step-000002.replaced"),
+           folder.path("step-000002.partial"));
+  fs::create_directory(folder.path("notes.partial")); // not ours
+  auto latest = findCheckpoint(folder.path());
+  ASSERT_TRUE(latest) << latest.message();
+  EXPECT_TRUE(loadAndCompare(*latest, layoutB, 2).isOk());
+  Status status = recoverCheckpoints(folder.path());
+  ASSERT_TRUE(status.isOk()) << status.message();
+  latest = findCheckpoint(folder.path());
+  ASSERT_TRUE(latest) << latest.message();
+  EXPECT_EQ(*latest, folder.path("step-000002"));
+  EXPECT_TRUE(loadAndCompare(*latest, layoutB, 2).isOk());
+  EXPECT_FALSE(fs::exists(folder.path("step-000002.partial")));
+  EXPECT_FALSE(fs::exists(folder.path("step-000002.replaced")));
+  EXPECT_TRUE(fs::exists(folder.path("notes.partial")));
+  // Killed after the new one was in place, before the old one was removed.
+  fs::copy(*latest, folder.path("step-000002.replaced"));
+  ASSERT_TRUE(recoverCheckpoints(folder.path()).isOk());
+  EXPECT_FALSE(fs::exists(folder.path("step-000002.replaced")));
+  EXPECT_TRUE(loadAndCompare(*latest, layoutB, 2).isOk());
+}
+
 TEST(Checkpoint, AnUnwritablePlaceIsAnError) {
   TemporaryFolder folder;
   std::string file = folder.write("file", "");

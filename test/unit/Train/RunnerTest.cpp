@@ -145,6 +145,36 @@ TEST_F(Runner, RefusesToSaveWhereAnotherRunDoes) {
   EXPECT_FALSE(std::filesystem::exists(folder.path("run/.lock"))) << output;
 }
 
+TEST_F(Runner, SavesAndEndsWhenTheTerminalCloses) {
+  int code = shell("./gpt --data text --save run --quiet --peak-gflops 100 "
+                   "--metrics log & pid=$!; "
+                   "while ! [ -s log ]; do sleep 0.05; done; "
+                   "kill -HUP $pid; wait $pid");
+  EXPECT_EQ(code, 6) << output;
+  EXPECT_NE(output.find("stopped by SIGHUP after step"), std::string::npos)
+      << output;
+  EXPECT_TRUE(std::filesystem::exists(folder.path("run/LATEST")));
+  // nohup is respected: it lives on and ends at the next signal.
+  code = shell("nohup ./gpt --data text --quiet --peak-gflops 100 "
+               "--metrics log2 & pid=$!; "
+               "while ! [ -s log2 ]; do sleep 0.05; done; kill -HUP $pid; "
+               "lines=$(wc -l < log2); "
+               "while [ $(wc -l < log2) -le $((lines + 2)) ]; do sleep 0.05; "
+               "done; kill -TERM $pid; wait $pid");
+  EXPECT_EQ(code, 6) << output;
+  EXPECT_NE(output.find("stopped by SIGTERM"), std::string::npos) << output;
+}
+
+TEST_F(Runner, SaysWhenItsDataIsCutWhileItRuns) {
+  folder.write("long", std::string(1 << 20, 'x'));
+  int code = shell("./gpt --data long --quiet --peak-gflops 100 "
+                   "--metrics log & pid=$!; "
+                   "while ! [ -s log ]; do sleep 0.05; done; "
+                   "truncate -s 10 long; wait $pid");
+  EXPECT_EQ(code, 5) << output;
+  EXPECT_NE(output.find("was truncated"), std::string::npos) << output;
+}
+
 TEST_F(Runner, SavesAndEndsOnSigterm) {
   // The shell waits for a line of progress before it kills.
   int code = shell("env -i ./gpt --data text --save run --peak-gflops 100 "

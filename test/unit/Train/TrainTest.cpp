@@ -374,6 +374,23 @@ TEST_F(Train, SamplesTheMostLikelyTokenOnEveryPlan) {
   EXPECT_NE(one, std::string(9, one[0]) + "\n");
 }
 
+TEST_F(Train, WarnsWhenItSamplesFromUntrainedParameters) {
+  options.sampleOnly = true;
+  options.sampleTokens = 1;
+  options.prompt = "\1";
+  mustRun(plan(1, 1, 1), options);
+  EXPECT_NE(errors.find("warning: the parameters are untrained"),
+            std::string::npos);
+  options.sampleOnly = false;
+  options.steps = 1;
+  options.save = folder.path("run");
+  mustRun(plan(1, 1, 1), options);
+  options.resume = options.save;
+  options.sampleOnly = true;
+  mustRun(plan(1, 1, 1), options);
+  EXPECT_EQ(errors, "");
+}
+
 TEST_F(Train, ReportsMemoryAndBytes) {
   options.printMemory = options.printBytes = true;
   mustRun(plan(2, 2, 1), options);

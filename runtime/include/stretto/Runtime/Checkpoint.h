@@ -52,6 +52,11 @@ Result<std::string> saveCheckpoint(World &world, const std::string &root,
                                    const CheckpointFacts &facts,
                                    const std::vector<Piece> &pieces);
 
+/// Tidies up after a run that was killed while it saved into `root`: removes
+/// what it had not completed, takes back what it was about to replace. For the
+/// holder of the folder's lock.
+Status recoverCheckpoints(const std::string &root);
+
 /// `path` is a checkpoint, or a folder of checkpoints with a LATEST file.
 Result<std::string> findCheckpoint(const std::string &path);
 

@@ -29,6 +29,9 @@ struct TensorEntry {
   int64_t elements() const;
 };
 
+/// "[4x6]".
+std::string shapeText(const std::vector<int64_t> &shape);
+
 /// Bytes of one element of a safetensors type, 0 for an unknown one.
 uint64_t safetensorsWidth(const std::string &dtype);
 

@@ -57,7 +57,7 @@ struct TrainOptions {
   bool sampleOnly = false;
 };
 
-/// Runs to the end, to SIGINT or SIGTERM (Code::BudgetReached, after saving),
+/// Runs to the end, to a signal to stop (Code::BudgetReached, after saving),
 /// or to an error.
 Status train(const Artifact &artifact, const TrainOptions &options);
 
