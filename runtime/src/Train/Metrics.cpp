@@ -36,6 +36,11 @@ static Status writeLine(int descriptor, const std::string &path,
   if (descriptor < 0)
     return Status::ok();
   ssize_t written = ::write(descriptor, line.data(), line.size());
+  if (written > 0 && written != ssize_t(line.size())) {
+    // Half a line would spoil the next one of a resumed run.
+    off_t end = lseek(descriptor, 0, SEEK_END);
+    (void)!ftruncate(descriptor, end - written);
+  }
   if (written != ssize_t(line.size()))
     return failure(Code::RunFailed, "cannot write the metrics file ", path,
                    ": ", written < 0 ? std::strerror(errno) : "no space left");

@@ -241,6 +241,9 @@ CASES = [
     ("run-prompt-noticed-at-the-start", nothing, TRAIN + " --steps 1000000000 --sample 3 --prompt Ä", USAGE,
      r"error: .*195.*128"),
     ("run-metrics-folder-missing", nothing, TRAIN + " --metrics absent/m", FAILED, r"error: .*absent/m.*No such file"),
+    ("run-metrics-half-full", holds("m", "x" * 255980 + "\n"), "(ulimit -f 500; ./gpt --data text --quiet --metrics m --resume run "
+     "--steps 20 2> e); code=$?; cat e >&2; rm e; test $(tail -c 1 m | wc -l) = 1 && exit $code", FAILED,
+     r"error: .*metrics file m: "),
     ("run-metrics-full", nothing, TRAIN + " --metrics /dev/full", FAILED, r"error: .*/dev/full.*No space"),
     ("run-save-into-a-file", nothing, TRAIN + " --save text", FAILED, r"error: .*text"),
     ("run-save-noticed-at-the-start", nothing, TRAIN + " --save text --steps 1000000000", FAILED, r"error: .*text"),
