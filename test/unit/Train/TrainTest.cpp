@@ -279,6 +279,19 @@ TEST_F(Train, EndsWhenExplicitBatchesEnd) {
   EXPECT_TRUE(mentions(status, "ends after 12 samples")) << status.message();
 }
 
+TEST_F(Train, RefusesAMaskThatIsNotFinite) {
+  options.batches = batches({16});
+  std::string bytes = readFile(options.batches);
+  float nan = NAN; // the mask of sample 5 at position 3 ends the file
+  std::memcpy(&bytes[bytes.size() - sizeof(nan)], &nan, sizeof(nan));
+  options.batches = folder.write("batches", bytes);
+  options.steps = 1;
+  Status status = run(plan(2, 1, 1), options);
+  EXPECT_EQ(status.code(), Code::Rejected);
+  EXPECT_TRUE(mentions(status, "the mask of sample 5 at position 3 is nan"))
+      << status.message();
+}
+
 TEST_F(Train, LoadsInitialParameters) {
   options.steps = 0;
   std::vector<TensorEntry> entries(1);
