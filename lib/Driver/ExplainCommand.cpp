@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CommandLine.h"
+#include "ExplainOrigins.h"
 #include "mlir/IR/SymbolTable.h"
 #include "stretto/Dialect/Stretto/IR/StrettoOps.h"
 #include "stretto/Support/Text.h"
@@ -270,6 +271,8 @@ int stretto::runExplainCommand(CommandArguments arguments,
           "explain",
           "MODEL [--tensor PATH] [--recipe FILE] [--plan FILE] [--json]",
           arguments, /*passUnknown=*/false, line, out, err))
+    return *code;
+  if (auto code = explainOrigins(line, out, err))
     return *code;
   Compilation compilation(line.compile, err);
   if (int code = compilation.compile(Phase::Distribute))

@@ -38,6 +38,12 @@ public:
     return it == decisions.end() ? nullptr : &it->second;
   }
 
+  /// Axes per dimension as far as wishes tell; null for what is no tensor.
+  const DimAxes *liesOn(mlir::Value value) const {
+    auto it = lies.find(value);
+    return it == lies.end() ? nullptr : &it->second;
+  }
+
 private:
   mlir::LogicalResult decideOperation(mlir::Operation *op);
   mlir::LogicalResult addConstrained(ConstrainOp op, const OpRule &rule,

@@ -322,3 +322,26 @@ LogicalResult Wishes::collect() {
   }
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// Where wishes came from
+//===----------------------------------------------------------------------===//
+
+SmallVector<unsigned> Wishes::entrances(const Wish &wish) const {
+  SmallVector<unsigned> nodes;
+  if (!wish.offeredBy)
+    for (const Anchor &anchor : anchors)
+      if (classes.classOf(anchor.node) == classes.classOf(wish.node) &&
+          anchor.wish.axes == wish.axes)
+        nodes.push_back(anchor.node);
+  if (nodes.empty())
+    nodes.push_back(wish.node);
+  return nodes;
+}
+
+StringRef Wishes::causeAt(unsigned node) const {
+  for (const Anchor &anchor : anchors)
+    if (anchor.node == node)
+      return anchor.wish.cause;
+  return {};
+}

@@ -47,6 +47,11 @@ public:
     return it == wishes.end() ? nullptr : &it->second;
   }
   const DimClasses &dimClasses() const { return classes; }
+  /// Where the axes of a wish entered its class: every constraint that asks for
+  /// the same, or the dimension that took the offer.
+  llvm::SmallVector<unsigned> entrances(const Wish &wish) const;
+  /// The plan line of the constraint on a node, if there is one.
+  llvm::StringRef causeAt(unsigned node) const;
 
 private:
   /// A constraint on one dimension of one value.

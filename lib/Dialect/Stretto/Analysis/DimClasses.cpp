@@ -113,17 +113,17 @@ DimClasses::DimClasses(FunctionOpInterface function, Ties ties) {
 }
 
 /// Breadth first over the ties.
-SmallVector<DimClasses::Step> DimClasses::wayBetween(unsigned from,
-                                                     unsigned to) const {
+SmallVector<DimClasses::Step>
+DimClasses::wayTo(unsigned from, ArrayRef<unsigned> targets) const {
   llvm::DenseMap<unsigned, SmallVector<Step, 2>> ways;
   for (const Tie &tie : made) {
     ways[tie.a].push_back({tie.op, tie.b});
     ways[tie.b].push_back({tie.op, tie.a});
   }
   llvm::DenseMap<unsigned, Step> cameBy; // the step back
-  std::deque<unsigned> queue{to};
-  cameBy[to] = {nullptr, to};
-  while (!queue.empty() && !cameBy.contains(from)) {
+  std::deque<unsigned> queue{from};
+  cameBy[from] = {nullptr, from};
+  while (!queue.empty() && !llvm::is_contained(targets, queue.front())) {
     unsigned node = queue.front();
     queue.pop_front();
     for (const Step &step : ways.lookup(node))
@@ -131,9 +131,10 @@ SmallVector<DimClasses::Step> DimClasses::wayBetween(unsigned from,
         queue.push_back(step.node);
   }
   SmallVector<Step> way;
-  if (!cameBy.contains(from))
+  if (queue.empty())
     return way;
-  for (unsigned node = from; node != to; node = cameBy[node].node)
-    way.push_back(cameBy[node]);
+  for (unsigned node = queue.front(); node != from; node = cameBy[node].node)
+    way.push_back({cameBy[node].op, node});
+  std::reverse(way.begin(), way.end());
   return way;
 }

@@ -54,13 +54,15 @@ public:
     return nameOf(classOf(value, dim));
   }
 
-  /// The operations on a shortest way of ties between two nodes of a class,
-  /// with the node that each leads to.
+  /// The operations on a shortest way of ties from a node to one of `targets`
+  /// (the first of the nearest), with the node that each leads to. Empty when
+  /// the node is a target itself or there is no way.
   struct Step {
     mlir::Operation *op;
     unsigned node;
   };
-  llvm::SmallVector<Step> wayBetween(unsigned from, unsigned to) const;
+  llvm::SmallVector<Step> wayTo(unsigned from,
+                                llvm::ArrayRef<unsigned> targets) const;
 
 private:
   struct Tie {
