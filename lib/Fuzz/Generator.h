@@ -56,6 +56,11 @@ public:
   /// The same, exact.
   mlir::Value exactReal(unsigned minRank = 0, unsigned maxRank = 4);
 
+  /// A random constraint for a value of `shape`; `withClauses`: also axes that
+  /// must not shard it and axes over which it may stay partial.
+  ConstraintAttr constraint(llvm::ArrayRef<int64_t> shape,
+                            bool withClauses = false);
+
   // Results.
   const Known &known(mlir::Value value) { return facts[value]; }
   /// Creates an operation whose results are known to be `known`; nothing when
@@ -75,7 +80,6 @@ public:
 
 private:
   mlir::Value pick(llvm::function_ref<bool(mlir::Value)> fits);
-  ConstraintAttr constraint(llvm::ArrayRef<int64_t> shape);
   void chooseResults();
 
   SegmentOp graph;

@@ -52,11 +52,17 @@ static std::string drawAxis(MeshAttr mesh, unsigned axis,
   return name;
 }
 
-ConstraintAttr Generator::constraint(ArrayRef<int64_t> shape) {
+ConstraintAttr Generator::constraint(ArrayRef<int64_t> shape,
+                                     bool withClauses) {
   SmallVector<std::string> dims(shape.size());
+  std::string clauses;
   for (unsigned axis = 0; axis < mesh.getNumAxes() && !shape.empty(); ++axis) {
-    if (chance(35))
+    if (chance(35)) {
+      if (withClauses && chance(50))
+        clauses += (chance(50) ? ", replicated {" : ", partial {") +
+                   mesh.getNames()[axis].str() + "}";
       continue;
+    }
     std::string &dim = oneOf(dims);
     std::string name = drawAxis(mesh, axis, random);
     if (dim.empty())
@@ -67,11 +73,12 @@ ConstraintAttr Generator::constraint(ArrayRef<int64_t> shape) {
   std::string text = "[";
   llvm::raw_string_ostream os(text);
   llvm::interleaveComma(dims, os, [&](const std::string &dim) {
-    os << "{" << dim << "}";
+    bool open = chance(30);
+    os << "{" << dim << (open ? dim.empty() ? "?" : ", ?" : "") << "}";
     if (!dim.empty() && chance(30))
       os << "p" << 1 + below(2);
   });
-  os << "]";
+  os << "]" << clauses;
   return parseConstraint(*graph.getContext(), text);
 }
 

@@ -328,14 +328,42 @@ static void addCrossEntropy(Generator &g) {
          g.attribute("vocabulary", g.builder.getI64IntegerAttr(shape.back()))});
 }
 
+//===----------------------------------------------------------------------===//
+// What steers propagation
+//===----------------------------------------------------------------------===//
+
+static void addSteering(Generator &g) {
+  Value x = g.real();
+  Known known = g.known(x);
+  switch (g.below(3)) {
+  case 0:
+    g.add("constrain", x, known,
+          g.attribute("constraint", g.constraint(shapeOf(x), true)));
+    return;
+  case 1:
+    g.add("propagation_barrier", x, known,
+          g.attribute("allow",
+                      PassDirectionAttr::get(g.builder.getContext(),
+                                             PassDirection(g.below(3)))));
+    return;
+  default:
+    Value y = g.ofType(shapeOf(x), g.f32());
+    const Known &other = g.known(y);
+    g.add("shard_alike", {x, y},
+          {known.exact && other.exact,
+           std::max(known.magnitude, other.magnitude)},
+          {}, 2);
+  }
+}
+
 ArrayRef<OpMaker> fuzz::operationKinds() {
   static constexpr OpMaker kinds[] = {
-      addUnary,       addOfPositive,    addBinary,    addBinary,
-      addBinary,      addCompare,       addSelect,    addConvert,
-      addDropout,     addEinsum,        addEinsum,    addEinsum,
-      addReduce,      addReduce,        addSoftmax,   addNorm,
-      addNormGrad,    addTranspose,     addBroadcast, addIota,
-      addEmbedding,   addEmbeddingGrad, addRope,      addAttention,
-      addCrossEntropy};
+      addUnary,        addOfPositive,    addBinary,    addBinary,
+      addBinary,       addCompare,       addSelect,    addConvert,
+      addDropout,      addEinsum,        addEinsum,    addEinsum,
+      addReduce,       addReduce,        addSoftmax,   addNorm,
+      addNormGrad,     addTranspose,     addBroadcast, addIota,
+      addEmbedding,    addEmbeddingGrad, addRope,      addAttention,
+      addCrossEntropy, addSteering};
   return kinds;
 }
