@@ -32,11 +32,11 @@ LogicalResult BodyAssigner::run(ArrayRef<DistAttr> arguments,
     if (dist)
       argument.setType(withDist(tensor(argument), dist));
   }
+  Operation *op = &body.front(); // what `enter` puts before it is done
   builder.setInsertionPointToStart(&body);
   for (BlockArgument argument : body.getArguments())
     if (failed(enter(argument)))
       return failure();
-  Operation *op = &body.front();
   while (op) {
     if (auto yield = dyn_cast<YieldOp>(op)) {
       if (failed(visitYield(yield, results)))

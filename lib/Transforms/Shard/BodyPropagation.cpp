@@ -162,9 +162,13 @@ LogicalResult BodyPropagation::decideOperation(Operation *op) {
     lies[result] = distributionOf(mesh, rule.results[i], placement).getDims();
   if (llvm::all_of(placement.axes, [](const auto &a) { return a.empty(); }))
     return success();
+  std::string causes = settlement.causes();
+  if (auto constrain = dyn_cast<ConstrainOp>(op))
+    if (StringRef own = constrain.getConstraint().getCause().getValue();
+        !own.empty())
+      causes += (causes.empty() ? "" : "; ") + own.str();
   decisions[op] = {placement.axes,
-                   SmallVector<int64_t>(settlement.factorPriorities()),
-                   settlement.causes()};
+                   SmallVector<int64_t>(settlement.factorPriorities()), causes};
   return success();
 }
 
@@ -249,7 +253,8 @@ void BodyPropagation::writeResults() {
     SmallVector<int64_t> priorities(type.getRank(), 0);
     SmallVector<StringRef> causes;
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
-      if (const Wish *wish = wishes.of(value, dim)) {
+      if (const Wish *wish = wishes.of(value, dim);
+          wish && axesOverlap(lies[value][dim], wish->axes)) {
         dims[dim] = wish->axes;
         priorities[dim] = wish->priority;
         causes.push_back(wish->cause);

@@ -37,8 +37,8 @@ struct ValueOrigins {
 /// segment that reads it; a segment ("decoder.fwd"), all its values; a value of
 /// a segment ("decoder.fwd:einsum.2"). Empty when it means nothing; fails with
 /// a diagnostic when propagation does.
-mlir::FailureOr<std::vector<ValueOrigins>>
-originsOf(mlir::ModuleOp module, llvm::StringRef tensor);
+mlir::FailureOr<std::vector<ValueOrigins>> originsOf(mlir::ModuleOp module,
+                                                     llvm::StringRef tensor);
 
 } // namespace stretto
 

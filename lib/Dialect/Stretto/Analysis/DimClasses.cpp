@@ -56,6 +56,13 @@ static bool isContracted(const OpRule &rule, ArrayRef<unsigned> factors) {
 void DimClasses::tie(Operation *op, Ties ties) {
   OpRule rule = cast<ShardingRule>(op).getShardingRule();
   bool passing = ties == Ties::PassThrough;
+  if (isa<ShardAlikeOp>(op) && !passing) {
+    // They lie alike, but every value keeps its own names.
+    for (auto [from, to] : llvm::zip(op->getOperands(), op->getResults()))
+      for (unsigned dim = 0; dim < rule.operands[0].size(); ++dim)
+        unite(nodeOf(from, dim), nodeOf(to, dim), op);
+    return;
+  }
   std::map<SmallVector<unsigned, 2>, unsigned> nodeOfFactors;
   auto visit = [&](Value value, const DimFactors &factorsOf) {
     for (auto [dim, factors] : llvm::enumerate(factorsOf)) {
