@@ -224,10 +224,11 @@ private:
   /// Padded, changed, cut again; the padded sum is a value of its own.
   void pad(const Value &x) {
     std::string padded = x.dims.substr(0, x.dims.size() - 1) + "D";
-    Value wide = unary("exp", emit(padded, "pad " + x.name, type(x.dims)));
+    Value wide =
+        unary("exp", emit(padded, "pad_extent " + x.name, type(x.dims)));
     if (pick(2))
       values.push_back(reduce("sum", wide, 1u << (padded.size() - 1)));
-    values.push_back(emit(x.dims, "pad " + wide.name, type(padded)));
+    values.push_back(emit(x.dims, "pad_extent " + wide.name, type(padded)));
     values.back() = unary("tanh", values.back());
   }
 
