@@ -41,6 +41,12 @@ Status writeText(int descriptor, const std::string &path,
   return written ? Status::ok() : cannot("write", path);
 }
 
+/// Some network file systems have none: then nobody can be told apart.
+bool locksExist(int error) {
+  return error != ENOLCK && error != EOPNOTSUPP && error != ENOSYS &&
+         error != EINVAL;
+}
+
 /// Whether the file is still the one of that name: its last holder may have
 /// removed it between our open and our lock.
 bool isStill(int descriptor, const std::string &path) {
@@ -63,7 +69,7 @@ Result<FolderLock> FolderLock::acquire(const std::string &folder) {
     int file = open(lock.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (file < 0)
       return cannot("create", lock.path);
-    if (flock(file, LOCK_EX | LOCK_NB) != 0) {
+    if (flock(file, LOCK_EX | LOCK_NB) != 0 && locksExist(errno)) {
       Status status = errno == EWOULDBLOCK
                           ? failure(Code::RunFailed, "another run (",
                                     textOf(file), ") saves into ", folder,

@@ -89,8 +89,10 @@ Status Trainer::bind() {
 
 Status Trainer::loop() {
   if (leads() && job.start.step >= job.lastStep)
-    progress.note(concat("note: the checkpoint is at step ", job.start.step,
-                         " of ", job.lastStep, ": nothing to train"));
+    progress.note(concat("note: the ",
+                         job.checkpoint.empty() ? "run" : "checkpoint",
+                         " is at step ", job.start.step, " of ", job.lastStep,
+                         ": nothing to train"));
   executor.resetCounters();
   begin = Clock::now();
   for (int64_t step = job.start.step + 1; step <= job.lastStep && !stopping;

@@ -2,7 +2,8 @@
 //
 // Held by a run as long as it may save: a second run that would save into the
 // same folder ends at its start, before either loses anything. The system lets
-// go of the lock when the process ends, in whatever way.
+// go of the lock when the process ends, in whatever way. A file system without
+// locks is used without.
 //
 //===----------------------------------------------------------------------===//
 #ifndef STRETTO_RUNTIME_FOLDERLOCK_H
