@@ -27,7 +27,7 @@ namespace {
 class StepAssigner {
 public:
   StepAssigner(ModuleOp module)
-      : module(module), mesh(meshOf(module)), symbols(module) {
+      : module(module), mesh(meshOf(module)), cost(mesh), symbols(module) {
     for (unsigned i = 0; i < mesh.getNumAxes(); ++i)
       allAxes.push_back(mesh.axis(i));
   }
@@ -58,6 +58,7 @@ private:
 
   ModuleOp module;
   MeshAttr mesh;
+  MoveCost cost;
   SymbolTable symbols;
   SmallVector<AxisRef> allAxes;
   llvm::StringMap<DistAttr> resting; // parameter path -> where it rests
@@ -241,7 +242,7 @@ FailureOr<SegmentOp> StepAssigner::specialise(InvokeOp invoke,
     segment.setSymName(freeName(symbols, name));
     symbols.insert(segment, Block::iterator(symbols.lookup(name)));
   }
-  if (failed(BodyAssigner(segment, mesh).run(arguments, results)))
+  if (failed(BodyAssigner(segment, mesh, cost).run(arguments, results)))
     return failure();
   specialisations[*key] = segment;
   // Open arguments are settled now; later calls come with them known.

@@ -23,9 +23,9 @@ struct Passing {
 
 class BodyAssigner {
 public:
-  BodyAssigner(SegmentOp segment, MeshAttr mesh)
+  BodyAssigner(SegmentOp segment, MeshAttr mesh, const MoveCost &cost)
       : segment(segment), mesh(mesh), builder(segment.getContext()),
-        padding(segment), reasons(segment), cost(mesh) {}
+        padding(segment), reasons(segment), cost(cost) {}
 
   /// `arguments`: distribution of every argument, null where the body decides
   /// (accumulators take that of the raw gradient added to them). `results`:
@@ -67,7 +67,7 @@ private:
   mlir::OpBuilder builder;
   PaddingState padding;
   Reasons reasons;
-  MoveCost cost;
+  const MoveCost &cost;
   llvm::DenseMap<mlir::Value, unsigned> ages; // place in the function
   llvm::DenseMap<std::pair<mlir::Value, DistAttr>, mlir::Value> resharded;
 };

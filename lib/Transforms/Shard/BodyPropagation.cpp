@@ -247,14 +247,16 @@ void BodyPropagation::writeResults() {
   Operation *yield = segment.getBody().front().getTerminator();
   for (auto [index, value] : llvm::enumerate(yield->getOperands())) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
-    if (!type || segment.getResultAttr(index, attr::constraint))
+    auto at = lies.find(value);
+    if (!type || at == lies.end() ||
+        segment.getResultAttr(index, attr::constraint))
       continue;
     SmallVector<SmallVector<AxisRef>> dims(type.getRank());
     SmallVector<int64_t> priorities(type.getRank(), 0);
     SmallVector<StringRef> causes;
     for (int64_t dim = 0; dim < type.getRank(); ++dim)
       if (const Wish *wish = wishes.of(value, dim);
-          wish && axesOverlap(lies[value][dim], wish->axes)) {
+          wish && axesOverlap(at->second[dim], wish->axes)) {
         dims[dim] = wish->axes;
         priorities[dim] = wish->priority;
         causes.push_back(wish->cause);

@@ -23,8 +23,8 @@ struct Decision {
 
 class BodyPropagation {
 public:
-  BodyPropagation(SegmentOp segment, MeshAttr mesh)
-      : segment(segment), mesh(mesh), wishes(segment, mesh), cost(mesh) {}
+  BodyPropagation(SegmentOp segment, MeshAttr mesh, const MoveCost &cost)
+      : segment(segment), mesh(mesh), cost(cost), wishes(segment, mesh, cost) {}
 
   mlir::LogicalResult decide();
   /// Puts `stretto.factors` and `stretto.padding` on operations and what the
@@ -59,8 +59,8 @@ private:
 
   SegmentOp segment;
   MeshAttr mesh;
+  const MoveCost &cost;
   Wishes wishes;
-  MoveCost cost;
   llvm::MapVector<mlir::Operation *, Decision> decisions;
   llvm::DenseMap<mlir::Value, DimAxes> lies; // as far as wishes tell
 };

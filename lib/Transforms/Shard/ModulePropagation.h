@@ -15,7 +15,7 @@ namespace stretto::shard {
 class ModulePropagation {
 public:
   explicit ModulePropagation(mlir::ModuleOp module)
-      : module(module), mesh(meshOf(module)), symbols(module) {}
+      : module(module), mesh(meshOf(module)), cost(mesh), symbols(module) {}
 
   mlir::LogicalResult run();
 
@@ -42,6 +42,7 @@ private:
 
   mlir::ModuleOp module;
   MeshAttr mesh;
+  MoveCost cost;
   mlir::SymbolTable symbols;
   std::map<mlir::Operation *, std::unique_ptr<BodyPropagation>> bodies;
   std::map<std::pair<mlir::Operation *, unsigned>,

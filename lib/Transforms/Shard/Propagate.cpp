@@ -42,7 +42,7 @@ LogicalResult ModulePropagation::run() {
     if (bodies.count(segment))
       return WalkResult::advance();
     inherit(invoke, segment);
-    auto body = std::make_unique<BodyPropagation>(segment, mesh);
+    auto body = std::make_unique<BodyPropagation>(segment, mesh, cost);
     if (failed(body->decide()))
       return WalkResult::interrupt();
     body->write();

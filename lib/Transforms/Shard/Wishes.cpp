@@ -1,7 +1,6 @@
 //===- Wishes.cpp - what every dimension is asked to lie on ---------------===//
 
 #include "Wishes.h"
-#include "MoveCost.h"
 
 #include <set>
 
@@ -9,8 +8,8 @@ using namespace mlir;
 using namespace stretto;
 using namespace stretto::shard;
 
-Wishes::Wishes(SegmentOp segment, MeshAttr mesh)
-    : segment(segment), mesh(mesh),
+Wishes::Wishes(SegmentOp segment, MeshAttr mesh, const MoveCost &cost)
+    : segment(segment), mesh(mesh), cost(cost),
       classes(segment, DimClasses::Ties::PassThrough) {}
 
 //===----------------------------------------------------------------------===//
@@ -205,7 +204,6 @@ bool Wishes::take(unsigned cls, const Wish &wish) {
 
 /// Seconds to bring all anchors of a class to one wish.
 double Wishes::moveTo(ArrayRef<Anchor> all, ArrayRef<AxisRef> axes) const {
-  MoveCost cost(mesh);
   double seconds = 0;
   for (const Anchor &anchor : all) {
     auto [value, dim] = classes.dimOf(anchor.node);

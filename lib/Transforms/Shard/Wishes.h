@@ -12,6 +12,7 @@
 #ifndef STRETTO_LIB_TRANSFORMS_SHARD_WISHES_H
 #define STRETTO_LIB_TRANSFORMS_SHARD_WISHES_H
 
+#include "MoveCost.h"
 #include "Requests.h"
 #include "stretto/Dialect/Stretto/Analysis/DimClasses.h"
 
@@ -33,7 +34,7 @@ struct Wish {
 
 class Wishes {
 public:
-  Wishes(SegmentOp segment, MeshAttr mesh);
+  Wishes(SegmentOp segment, MeshAttr mesh, const MoveCost &cost);
 
   /// Reads the constraints and settles what every class wants. Axes that the
   /// mesh lacks are errors where the constraint stands.
@@ -85,6 +86,7 @@ private:
 
   SegmentOp segment;
   MeshAttr mesh;
+  const MoveCost &cost;
   DimClasses classes;
   llvm::SmallVector<Anchor> anchors;
   llvm::SmallVector<Link> links;
