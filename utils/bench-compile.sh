@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # What compiling costs, as ratios that should not grow: depth (4 -> 64 layers), devices (dp 2 -> dp 65536), and the
-# seconds of the shipped example. Times are the CPU time of `stretto`, best of several runs; to /dev/null.
+# seconds of the shipped example. "whole" is the CPU time of the whole command, process start and printing of the IR
+# included; "passes" is what `--time` says of the phases alone. Medians of several runs; to /dev/null.
 # usage: utils/bench-compile.sh [RUNS]
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -9,7 +10,7 @@ build=${STRETTO_BUILD:-$root/build}
 work=$(mktemp -d "${TMPDIR:-/tmp}/stretto-bench.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 python3 - "$build/bin/stretto" "$root/examples/gpt-bytes" "$work" "${1:-15}" <<'PY'
-import collections, os, re, resource, subprocess, sys
+import collections, os, re, resource, statistics, subprocess, sys
 
 stretto, example, work, runs = sys.argv[1], sys.argv[2], sys.argv[3], int(sys.argv[4])
 rule = '{ match: "*", batch: dp, heads: tp, ffn: tp, vocab: tp, seq: { residual: tp } }'
@@ -22,19 +23,18 @@ def write(name, text):
 
 
 def cpu_seconds(words):
-    """Best total without printing the IR, and best of each phase (`--time`)."""
-    total, phases = float("inf"), collections.defaultdict(lambda: float("inf"))
+    """Medians of the whole command, of all passes together, and of each phase (`--time`)."""
+    whole, phases = [], collections.defaultdict(list)
     for _ in range(runs):
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
         done = subprocess.run([stretto, *words, "--time"], check=True, stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE, text=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        seconds = {name: float(value) for name, value in re.findall(r"^(\w+) +([\d.]+) s$", done.stderr, re.M)}
-        printing = seconds.pop("print", 0.0)
-        total = min(total, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime - printing)
-        for name, value in seconds.items():
-            phases[name] = min(phases[name], value)
-    return total, sum(phases.values()), phases
+        whole.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+        for name, value in re.findall(r"^(\w+) +([\d.]+) s$", done.stderr, re.M):
+            phases[name].append(float(value))
+    phases = {name: statistics.median(values) for name, values in phases.items()}
+    return statistics.median(whole), sum(phases.values()) - phases.get("print", 0.0), phases
 
 
 def localized(layers, replicas):
@@ -47,8 +47,10 @@ def localized(layers, replicas):
 
 
 def compare(what, small, large, bound):
-    print(f"{what}: {1e3 * small[0]:.1f} -> {1e3 * large[0]:.1f} ms with start, x {large[0] / small[0]:.2f}"
-          f" (at most {bound}); passes alone {1e3 * small[1]:.1f} -> {1e3 * large[1]:.1f} ms")
+    print(f"{what}: whole {1e3 * small[0]:.1f} -> {1e3 * large[0]:.1f} ms, x {large[0] / small[0]:.2f}"
+          f" (at most {bound}); passes {1e3 * small[1]:.1f} -> {1e3 * large[1]:.1f} ms, x {large[1] / small[1]:.2f}")
+    for name in small[2]:
+        print(f"    {name:10} {1e3 * small[2][name]:6.1f} -> {1e3 * large[2][name]:6.1f} ms")
 
 
 base = localized(4, 2)

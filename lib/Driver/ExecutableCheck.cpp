@@ -79,9 +79,10 @@ forEachInput(ModuleOp derived,
   for (unsigned i = 0; i < step.getNumArguments(); ++i) {
     auto binding = step.getArgAttrOfType<StringAttr>(i, attr::binding);
     auto [kind, name] = binding.getValue().split(':');
+    if (kind != "input")
+      continue;
     auto type = cast<RankedTensorType>(step.getArgumentTypes()[i]);
-    if (kind == "input")
-      visit(name, type.getShape(), !isa<FloatType>(type.getElementType()));
+    visit(name, type.getShape(), !isa<FloatType>(type.getElementType()));
   }
 }
 

@@ -10,6 +10,7 @@
 #include "ExplainOrigins.h"
 #include "mlir/IR/SymbolTable.h"
 #include "stretto/Dialect/Stretto/IR/StrettoOps.h"
+#include "stretto/Dialect/Stretto/Transforms/Unbundle.h"
 #include "stretto/Support/Text.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -154,6 +155,7 @@ static std::string causeOf(Value value, SymbolTable &symbols) {
 
 static Explanation explain(ModuleOp module) {
   Explanation explanation;
+  unbundleSteps(module);
   SymbolTable symbols(module);
   auto step = symbols.lookup<StepOp>("train");
   if (!step)

@@ -150,9 +150,9 @@ void ProgramBuilder::call(SegmentOp callee, ArrayRef<Value> arguments,
   SmallVector<Value> operands;
   for (Value value : arguments)
     operands.push_back(inStep.lookup(value));
-  auto invoke = InvokeOp::create(builder, graph.getLoc(),
-                                 callee.getResultTypes(), callee.getSymName(),
-                                 operands, builder.getStringAttr("i"));
+  auto invoke = InvokeOp::create(
+      builder, graph.getLoc(), callee.getResultTypes(), callee.getSymName(),
+      operands, builder.getStringAttr("i"), ArrayAttr());
   for (auto [value, result] : llvm::zip(results, invoke.getResults()))
     inStep[value] = result;
 }

@@ -1,6 +1,7 @@
 //===- Check.cpp - equal to one device? -----------------------------------===//
 
 #include "stretto/Interpreter/Check.h"
+#include "stretto/Dialect/Stretto/Transforms/Unbundle.h"
 #include "stretto/Model/Vocabulary.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -229,6 +230,8 @@ static LogicalResult compareOtherSteps(ModuleOp derived, ModuleOp localized,
 
 FailureOr<CheckReport> interp::check(ModuleOp derived, ModuleOp localized,
                                      const CheckOptions &options) {
+  unbundleSteps(derived);
+  unbundleSteps(localized);
   RandomInputs inputs;
   inputs.seed = options.seed;
   inputs.counted = options.counted;

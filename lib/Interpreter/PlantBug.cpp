@@ -2,6 +2,7 @@
 
 #include "stretto/Interpreter/PlantBug.h"
 #include "stretto/Dialect/Stretto/IR/StrettoOps.h"
+#include "stretto/Dialect/Stretto/Transforms/Unbundle.h"
 #include "stretto/Interpreter/Passes.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -286,6 +287,7 @@ static std::vector<Place> shards(ModuleOp module) {
 //===----------------------------------------------------------------------===//
 
 static std::vector<Place> placesOf(ModuleOp module, Bug bug) {
+  unbundleSteps(module);
   switch (bug) {
   case Bug::DropAllReduce:
     return allReduces(module);

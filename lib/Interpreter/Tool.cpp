@@ -3,6 +3,7 @@
 #include "stretto/Interpreter/Tool.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/FileUtilities.h"
+#include "stretto/Dialect/Stretto/Transforms/Unbundle.h"
 #include "stretto/Interpreter/GradientCheck.h"
 #include "stretto/Interpreter/PlantBug.h"
 #include "stretto/Model/Vocabulary.h"
@@ -129,7 +130,10 @@ private:
     handlers.push_back(
         std::make_unique<SourceMgrDiagnosticHandler>(*source, &context));
     sources.push_back(std::move(source));
-    return parseSourceFile<ModuleOp>(*sources.back(), &context);
+    auto module = parseSourceFile<ModuleOp>(*sources.back(), &context);
+    if (module)
+      unbundleSteps(*module);
+    return module;
   }
 
   LogicalResult readGiven() {

@@ -1,6 +1,7 @@
 //===- Training.cpp - steps of training in the interpreter ----------------===//
 
 #include "stretto/Interpreter/Training.h"
+#include "stretto/Dialect/Stretto/Transforms/Unbundle.h"
 #include "stretto/Runtime/Random.h"
 #include "stretto/Runtime/Schedule.h"
 
@@ -189,6 +190,7 @@ LogicalResult interp::initialState(StepOp step, const TrainingOptions &options,
 FailureOr<Trajectory> interp::runTraining(ModuleOp module,
                                           const TrainingOptions &options,
                                           StringRef name) {
+  unbundleSteps(module);
   auto step = module.lookupSymbol<StepOp>(name);
   if (!step)
     return module.emitError() << "has no step @" << name;

@@ -1,6 +1,7 @@
-// RUN: stretto-opt %s --apply-recipe=microbatches=4 --derive --verify-derived | FileCheck %s --check-prefixes=CHECK,FOUR
-// RUN: stretto-opt %s --apply-recipe=microbatches=1 --derive --verify-derived | FileCheck %s --check-prefixes=CHECK,ONE
-// A two-layer model with a tied head: counts come first, then all forward and
+// RUN: stretto-opt %s --apply-recipe=microbatches=4 --derive --verify-derived --unbundle | FileCheck %s --check-prefixes=CHECK,FOUR
+// RUN: stretto-opt %s --apply-recipe=microbatches=1 --derive --verify-derived --unbundle | FileCheck %s --check-prefixes=CHECK,ONE
+// A two-layer model with a tied head, one value per tensor (bundles.mlir shows
+// what belongs together): counts come first, then all forward and
 // backward invocations of a micro-batch, then reduce, finish and update. The
 // tied table has one accumulator per way of using it and one gradient.
 

@@ -15,6 +15,12 @@ StringAttr ModelGraph::pathOf(CallOp call, unsigned argument) const {
   return StringAttr::get(call.getContext(), call.getParameterPath(name));
 }
 
+unsigned ModelGraph::positionOf(CallOp call, unsigned argument) const {
+  if (!call.getBind()) // declares all of its layer's
+    return firstParameter.lookup(call) + argument - call.getOperands().size();
+  return parameters.find(pathOf(call, argument)) - parameters.begin();
+}
+
 static bool bindsElsewhere(CallOp call, StringAttr name) {
   std::optional<DictionaryAttr> bind = call.getBind();
   return bind && bind->contains(name);
@@ -54,6 +60,7 @@ static LogicalResult declare(ModelGraph &graph, CallOp call,
             << path.getValue() << "' again; scopes must differ")
                .attachNote(it->second.owner.getLoc())
            << "declared here";
+  graph.firstParameter.try_emplace(call, graph.parameters.size() - 1);
   return success();
 }
 

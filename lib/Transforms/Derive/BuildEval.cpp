@@ -35,13 +35,14 @@ void stretto::buildEvalStep(StepContext &context) {
                          {environment.lookup(sum), total}, "loss")
                       .getResult(0);
       });
-  InvokeOp seed =
-      invoke(step.f.b, context.seed,
-             ValueRange(operands).take_back(loss.counts.size()), "loss");
+  InvokeOp seed = invoke(
+      step.f.b, context.seed,
+      tensorsOf(ArrayRef(operands).take_back(loss.counts.size())), "loss");
   llvm::append_range(operands,
                      seed.getResults().take_front(loss.counts.size()));
-  InvokeOp finish = invoke(
-      step.f.b, makeEvalFinishSegment(context.module, loss), operands, "loss");
+  InvokeOp finish =
+      invoke(step.f.b, makeEvalFinishSegment(context.module, loss),
+             tensorsOf(operands), "loss");
   step.addOutput(finish.getResult(0), "loss");
   step.addOutput(finish.getResult(1), "count");
   step.f.finish();

@@ -13,14 +13,6 @@ using namespace mlir;
 using namespace stretto;
 
 namespace {
-/// A call that declares parameters.
-struct Owner {
-  CallOp call;
-  LayerOp layer;
-  SmallVector<OwnedParameter> owned;
-  SmallVector<unsigned> parameters; // positions in the list of all parameters
-};
-
 class TrainBuilder {
 public:
   TrainBuilder(StepContext &context, TrainPlan plan)
@@ -38,9 +30,9 @@ private:
                   Environment &environment);
   void runBackward(const TrainPlan::Instance &instance,
                    const Environment &environment,
-                   MutableArrayRef<Value> accumulators);
+                   MutableArrayRef<TensorRef> accumulators);
   void addCotangent(Value value, Value cotangent, DictionaryAttr attributes);
-  void findOwners();
+  SmallVector<OwnedParameter> ownedBy(const ParameterOwner &owner) const;
   Value reduceGradients();
   void finish(Value normSquared);
   void update();
@@ -52,15 +44,15 @@ private:
   OptimizerSegments optimizer;
   CotangentSums cotangentSums;
 
-  SmallVector<Owner> owners;
   Value hyper, gscale, ok;
-  SmallVector<Value> counts, inverses, seeds, sums, accumulators;
+  SmallVector<Value> counts, inverses, seeds, sums;
+  SmallVector<TensorRef> accumulators;
   // Per parameter, in order of declaration.
-  SmallVector<Value> parameters, gradients;
-  SmallVector<SmallVector<Value>> moments;
+  SmallVector<TensorRef> parameters, gradients;
+  SmallVector<SmallVector<TensorRef>> moments;
   SmallVector<Value> outputs; // loss, count, grad_norm
   // Of the micro-batch that is being built.
-  DenseMap<Operation *, SmallVector<Value>> saved;
+  DenseMap<Operation *, SmallVector<TensorRef>> saved;
   DenseMap<Value, Value> cotangents;
 };
 } // namespace
@@ -71,8 +63,7 @@ private:
 
 void TrainBuilder::addArguments(const ForwardPlan &countPlan) {
   step.addParameters();
-  for (unsigned k = 0; k < context.graph.parameters.size(); ++k)
-    parameters.push_back(step.f.function.getFunctionBody().getArgument(k));
+  parameters = step.parameters;
   for (unsigned k = 0; k < optimizer.numMoments(); ++k)
     moments.push_back(step.addPerParameter("moment" + std::to_string(k + 1)));
   llvm::DenseSet<Value> needed = plan.needed;
@@ -100,7 +91,7 @@ static SmallVector<Value> sumCounts(StepBuilder &step,
 
 void TrainBuilder::computeSeeds(const ForwardPlan &countPlan) {
   counts = sumCounts(step, countPlan);
-  InvokeOp seed = invoke(step.f.b, context.seed, counts, "loss");
+  InvokeOp seed = invoke(step.f.b, context.seed, tensorsOf(counts), "loss");
   auto results = seed.getResults();
   inverses.assign(results.begin(), results.begin() + counts.size());
   seeds.assign(results.begin() + counts.size(), results.end());
@@ -114,14 +105,17 @@ void TrainBuilder::runForward(const TrainPlan::Instance &instance,
                               Environment &environment) {
   const LayerDerivative &derivative = *instance.derivative;
   CallOp call = instance.call;
+  SmallVector<unsigned> groups(derivative.results.size(), 1);
+  if (derivative.numSaved)
+    groups.push_back(derivative.numSaved);
   InvokeOp forward =
       invoke(step.f.b, derivative.forward,
              step.operandsOf(call, derivative.arguments, environment),
-             call.getScope());
+             call.getScope(), groups);
   for (auto [position, index] : llvm::enumerate(derivative.results))
     environment[call.getResult(index)] = forward.getResult(position);
-  saved[call] = llvm::to_vector_of<Value>(
-      forward.getResults().take_back(derivative.numSaved));
+  saved[call] =
+      tensorsOf(forward.getResults().drop_front(derivative.results.size()));
 }
 
 /// Where a value is used twice its cotangents meet in a segment of their own.
@@ -138,12 +132,12 @@ void TrainBuilder::addCotangent(Value value, Value cotangent,
 
 void TrainBuilder::runBackward(const TrainPlan::Instance &instance,
                                const Environment &environment,
-                               MutableArrayRef<Value> accumulators) {
+                               MutableArrayRef<TensorRef> accumulators) {
   const LayerDerivative &derivative = *instance.derivative;
   if (!derivative.backward)
     return;
   CallOp call = instance.call;
-  SmallVector<Value> operands = saved.lookup(call);
+  SmallVector<TensorRef> operands = saved.lookup(call);
   for (unsigned index : derivative.reusedResults)
     operands.push_back(environment.lookup(call.getResult(index)));
   llvm::append_range(
@@ -152,8 +146,10 @@ void TrainBuilder::runBackward(const TrainPlan::Instance &instance,
     operands.push_back(cotangents.lookup(call.getResult(index)));
   for (unsigned slot : instance.accumulators)
     operands.push_back(accumulators[slot]);
+  SmallVector<unsigned> groups(derivative.gradients.size(), 1);
+  llvm::append_range(groups, instance.bundles);
   InvokeOp backward =
-      invoke(step.f.b, derivative.backward, operands, call.getScope());
+      invoke(step.f.b, derivative.backward, operands, call.getScope(), groups);
   FunctionOpInterface segment = derivative.backward;
   unsigned position = 0;
   for (unsigned argument : derivative.gradients) {
@@ -161,22 +157,27 @@ void TrainBuilder::runBackward(const TrainPlan::Instance &instance,
                  segment.getResultAttrDict(position));
     ++position;
   }
-  for (unsigned slot : instance.accumulators)
-    accumulators[slot] = backward.getResult(position++);
+  for (auto [slot, sum] :
+       llvm::zip(instance.accumulators,
+                 tensorsOf(backward.getResults().drop_front(position))))
+    accumulators[slot] = sum;
 }
 
 void TrainBuilder::runMicrobatches() {
   const LossTerms &loss = context.loss;
   SmallVector<Value> initial;
-  for (const TrainPlan::Accumulator &accumulator : plan.accumulators)
-    initial.push_back(step.zeros(accumulator.type));
+  TypeRange types(plan.accumulators);
+  for (unsigned size : plan.bundles) {
+    initial.push_back(step.zeros(bundleType(types.take_front(size))));
+    types = types.drop_front(size);
+  }
   llvm::append_range(initial, step.zeros(ValueRange(loss.sums).getTypes()));
   SmallVector<Value> totals =
       step.loop(context.applied.microbatches, plan.needed, initial,
                 [&](Environment &environment, MutableArrayRef<Value> carried) {
-                  auto accumulators =
-                      carried.take_front(plan.accumulators.size());
-                  auto sums = carried.drop_front(plan.accumulators.size());
+                  auto bundles = carried.take_front(plan.bundles.size());
+                  auto sums = carried.drop_front(plan.bundles.size());
+                  SmallVector<TensorRef> accumulators = tensorsOf(bundles);
                   for (const TrainPlan::Instance &instance : plan.instances)
                     runForward(instance, environment);
                   for (auto [sum, total] : llvm::zip(loss.sums, sums))
@@ -188,49 +189,50 @@ void TrainBuilder::runMicrobatches() {
                   for (const TrainPlan::Instance &instance :
                        llvm::reverse(plan.instances))
                     runBackward(instance, environment, accumulators);
+                  // Every backward returns whole bundles.
+                  unsigned slot = 0;
+                  for (auto [bundle, size] : llvm::zip(bundles, plan.bundles)) {
+                    bundle = accumulators[slot].value;
+                    slot += size;
+                  }
                 });
-  accumulators.assign(totals.begin(),
-                      totals.begin() + plan.accumulators.size());
-  sums.assign(totals.begin() + plan.accumulators.size(), totals.end());
+  accumulators = tensorsOf(ArrayRef(totals).take_front(plan.bundles.size()));
+  sums.assign(totals.begin() + plan.bundles.size(), totals.end());
 }
 
 //===----------------------------------------------------------------------===//
 // Gradients, norm, update
 //===----------------------------------------------------------------------===//
 
-/// Owners come in the order of their calls, as parameters do.
-void TrainBuilder::findOwners() {
-  for (auto [position, entry] : llvm::enumerate(context.graph.parameters)) {
-    const ModelParameter &parameter = entry.second;
-    if (owners.empty() || owners.back().call != parameter.owner)
-      owners.push_back({parameter.owner, parameter.layer, {}, {}});
-    unsigned uses = plan.accumulatorsOf.lookup(entry.first).size();
-    owners.back().owned.push_back({parameter.argument, std::max(uses, 1u)});
-    owners.back().parameters.push_back(position);
+SmallVector<OwnedParameter>
+TrainBuilder::ownedBy(const ParameterOwner &owner) const {
+  SmallVector<OwnedParameter> owned;
+  for (auto [k, argument] : llvm::enumerate(owner.arguments)) {
+    unsigned uses = plan.accumulatorsOf[owner.first + k].size();
+    owned.push_back({argument, std::max(uses, 1u)});
   }
+  return owned;
 }
 
 /// A parameter that the loss does not depend on has the gradient zero.
 Value TrainBuilder::reduceGradients() {
   Value normSquared =
       step.zeros(RankedTensorType::get({}, step.f.b.getF32Type()));
-  auto paths =
-      llvm::to_vector(llvm::make_first_range(context.graph.parameters));
-  for (Owner &owner : owners) {
-    SmallVector<Value> operands;
-    for (unsigned position : owner.parameters) {
-      ArrayRef<unsigned> slots = plan.accumulatorsOf[paths[position]];
+  for (const ParameterOwner &owner : context.owners) {
+    SmallVector<TensorRef> operands;
+    for (unsigned k = 0; k < owner.size(); ++k) {
+      ArrayRef<unsigned> slots = plan.accumulatorsOf[owner.first + k];
       for (unsigned slot : slots)
         operands.push_back(accumulators[slot]);
       if (slots.empty())
-        operands.push_back(step.zeros(parameters[position].getType()));
+        operands.push_back(step.zeros(parameters[owner.first + k].getType()));
     }
     operands.push_back(normSquared);
     InvokeOp reduce =
-        invoke(step.f.b, optimizer.reduce(owner.layer, owner.owned), operands,
-               owner.call.getScope());
+        invoke(step.f.b, optimizer.reduce(owner.layer, ownedBy(owner)),
+               operands, CallOp(owner.call).getScope(), {owner.size(), 1});
     auto results = reduce.getResults();
-    llvm::append_range(gradients, results.drop_back());
+    llvm::append_range(gradients, tensorsOf(results.drop_back()));
     normSquared = results.back();
   }
   return normSquared;
@@ -244,7 +246,7 @@ void TrainBuilder::finish(Value normSquared) {
   operands.push_back(normSquared);
   InvokeOp finish =
       invoke(step.f.b, makeFinishSegment(context.module, context.loss, clip),
-             operands, "loss");
+             tensorsOf(operands), "loss");
   constexpr unsigned numOutputs = 3;
   outputs =
       llvm::to_vector_of<Value>(finish.getResults().take_front(numOutputs));
@@ -253,38 +255,31 @@ void TrainBuilder::finish(Value normSquared) {
 }
 
 void TrainBuilder::update() {
-  for (Owner &owner : owners) {
-    SmallVector<Value> operands;
-    auto addGroup = [&](ArrayRef<Value> values) {
-      for (unsigned position : owner.parameters)
-        operands.push_back(values[position]);
+  for (const ParameterOwner &owner : context.owners) {
+    SmallVector<TensorRef> operands;
+    auto own = [&](MutableArrayRef<TensorRef> tensors) {
+      return tensors.slice(owner.first, owner.size());
     };
-    addGroup(parameters);
-    addGroup(gradients);
-    for (const SmallVector<Value> &moment : moments)
-      addGroup(moment);
+    llvm::append_range(operands, own(parameters));
+    llvm::append_range(operands, own(gradients));
+    for (SmallVector<TensorRef> &moment : moments)
+      llvm::append_range(operands, own(moment));
     operands.append({hyper, gscale, ok});
+    SmallVector<unsigned> groups(1 + moments.size(), owner.size());
     InvokeOp update =
-        invoke(step.f.b, optimizer.update(owner.layer, owner.owned), operands,
-               owner.call.getScope());
-    unsigned result = 0;
-    for (unsigned position : owner.parameters)
-      parameters[position] = update.getResult(result++);
-    for (SmallVector<Value> &moment : moments)
-      for (unsigned position : owner.parameters)
-        moment[position] = update.getResult(result++);
+        invoke(step.f.b, optimizer.update(owner.layer, ownedBy(owner)),
+               operands, CallOp(owner.call).getScope(), groups);
+    llvm::copy(tensorsOf(update.getResult(0)), own(parameters).begin());
+    for (auto [k, moment] : llvm::enumerate(moments))
+      llvm::copy(tensorsOf(update.getResult(k + 1)), own(moment).begin());
   }
 }
 
 void TrainBuilder::addResults() {
-  auto addGroup = [&](ArrayRef<Value> values, StringRef kind) {
-    for (auto [entry, value] : llvm::zip(context.graph.parameters, values))
-      step.f.addResult(value, step.parameterAttributes(entry.first, kind));
-  };
-  addGroup(parameters, "param");
+  step.addResultPerParameter(parameters, "param");
   for (auto [k, moment] : llvm::enumerate(moments))
-    addGroup(moment, "moment" + std::to_string(k + 1));
-  addGroup(gradients, "grad");
+    step.addResultPerParameter(moment, "moment" + std::to_string(k + 1));
+  step.addResultPerParameter(gradients, "grad");
   step.addOutput(outputs[0], "loss");
   step.addOutput(outputs[1], "count");
   step.addOutput(outputs[2], "grad_norm");
@@ -295,7 +290,6 @@ void TrainBuilder::build() {
   addArguments(countPlan);
   computeSeeds(countPlan);
   runMicrobatches();
-  findOwners();
   finish(reduceGradients());
   update();
   addResults();

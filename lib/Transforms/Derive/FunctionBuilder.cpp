@@ -76,8 +76,66 @@ SegmentOp FunctionBuilder::finishSegment() {
   return cast<SegmentOp>(function);
 }
 
-InvokeOp stretto::invoke(OpBuilder &b, SegmentOp segment, ValueRange operands,
-                         StringRef instance) {
-  return InvokeOp::create(b, segment.getLoc(), segment.getResultTypes(),
-                          segment.getSymName(), operands, instance);
+//===----------------------------------------------------------------------===//
+// Invocations
+//===----------------------------------------------------------------------===//
+
+Type stretto::bundleType(TypeRange tensors) {
+  return tensors.size() == 1
+             ? tensors.front()
+             : TupleType::get(tensors.front().getContext(), tensors);
+}
+
+namespace {
+/// The operands of an invocation, put together from tensors.
+struct BundledOperands {
+  SmallVector<Value> values;
+  SmallVector<Attribute> picks;
+  bool picksAny = false;
+
+  BundledOperands(OpBuilder &b, ArrayRef<TensorRef> tensors) {
+    while (!tensors.empty()) {
+      Value value = tensors.front().value;
+      SmallVector<int32_t> members;
+      for (TensorRef tensor : tensors.take_while(
+               [&](TensorRef next) { return next.value == value; }))
+        if (tensor.member >= 0)
+          members.push_back(tensor.member);
+      values.push_back(value);
+      tensors = tensors.drop_front(std::max<size_t>(members.size(), 1));
+      if (isWhole(value, members))
+        members.clear();
+      picksAny |= !members.empty();
+      picks.push_back(b.getDenseI32ArrayAttr(members));
+    }
+  }
+
+private:
+  static bool isWhole(Value value, ArrayRef<int32_t> members) {
+    auto bundle = dyn_cast<TupleType>(value.getType());
+    return bundle && llvm::equal(members, llvm::seq<int32_t>(0, bundle.size()));
+  }
+};
+} // namespace
+
+static SmallVector<Type> grouped(TypeRange types, ArrayRef<unsigned> groups) {
+  SmallVector<Type> result;
+  for (unsigned size : groups) {
+    result.push_back(bundleType(types.take_front(size)));
+    types = types.drop_front(size);
+  }
+  return result;
+}
+
+InvokeOp stretto::invoke(OpBuilder &b, SegmentOp segment,
+                         ArrayRef<TensorRef> tensors, StringRef instance,
+                         ArrayRef<unsigned> groups) {
+  BundledOperands operands(b, tensors);
+  SmallVector<Type> results = groups.empty()
+                                  ? llvm::to_vector(segment.getResultTypes())
+                                  : grouped(segment.getResultTypes(), groups);
+  return InvokeOp::create(b, segment.getLoc(), results, segment.getSymName(),
+                          operands.values, instance,
+                          operands.picksAny ? b.getArrayAttr(operands.picks)
+                                            : ArrayAttr());
 }

@@ -91,9 +91,16 @@ private:
 /// Merges equal operations of a function's body.
 void mergeEqualOperations(mlir::Operation *function);
 
-/// A segment call; `operands` as the segment declares them.
+/// A segment call; `operands` as the segment declares them. Neighbouring
+/// members of a bundle are passed together. `groups`: sizes of the runs of
+/// results that become a bundle each (1: a value of its own); none: all are
+/// values of their own.
 InvokeOp invoke(mlir::OpBuilder &b, SegmentOp segment,
-                mlir::ValueRange operands, llvm::StringRef instance);
+                llvm::ArrayRef<TensorRef> operands, llvm::StringRef instance,
+                llvm::ArrayRef<unsigned> groups = {});
+
+/// The type of `tensors` as one value: the tensor itself when there is one.
+mlir::Type bundleType(mlir::TypeRange tensors);
 
 } // namespace stretto
 

@@ -6,6 +6,55 @@ using namespace mlir;
 using namespace stretto;
 using llvm::BitVector;
 
+//===----------------------------------------------------------------------===//
+// Owners of parameters
+//===----------------------------------------------------------------------===//
+
+/// Owners come in the order of their calls, as parameters do.
+StepContext::StepContext(ModuleOp module, const ModelGraph &graph,
+                         AppliedRecipe applied)
+    : module(module), graph(graph), applied(std::move(applied)), loss(graph),
+      segments(module) {
+  for (auto [position, entry] : llvm::enumerate(graph.parameters)) {
+    const ModelParameter &parameter = entry.second;
+    if (owners.empty() || owners.back().call != parameter.owner)
+      owners.push_back(
+          {parameter.owner, parameter.layer, unsigned(position), {}});
+    owners.back().arguments.push_back(parameter.argument);
+  }
+}
+
+/// What the argument or result that stands for a parameter says of it. Moments
+/// and gradients lie as the parameter does.
+static ValueAttributes describe(LayerOp layer, unsigned argument,
+                                StringRef kind) {
+  FunctionOpInterface function = layer;
+  ValueAttributes attributes(layer.getContext());
+  if (kind == "param")
+    attributes.copy(function.getArgAttrDict(argument),
+                    {attr::dims, attr::constraint, attr::init, attr::noDecay});
+  return attributes;
+}
+
+MembersAttr StepContext::membersOf(const ParameterOwner &owner,
+                                   StringRef kind) {
+  LayerOp layer = owner.layer;
+  MembersAttr &entry = members[{layer, owner.arguments, kind == "param"}];
+  if (entry)
+    return entry;
+  SmallVector<Attribute> list;
+  for (unsigned argument : owner.arguments)
+    list.push_back(describe(layer, argument, kind)
+                       .set("name", layer.getParameterName(argument))
+                       .get());
+  return entry = MembersAttr::get(layer.getContext(),
+                                  ArrayAttr::get(layer.getContext(), list));
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
 StepBuilder::StepBuilder(StepContext &context, StringRef name)
     : context(context),
       f(FunctionBuilder::step(context.module,
@@ -15,31 +64,37 @@ StepBuilder::StepBuilder(StepContext &context, StringRef name)
 // Arguments and results
 //===----------------------------------------------------------------------===//
 
-ValueAttributes StepBuilder::parameterAttributes(StringAttr path,
-                                                 StringRef kind) const {
-  const ModelParameter &parameter = context.graph.parameters.find(path)->second;
-  FunctionOpInterface layer = parameter.layer;
-  ValueAttributes attributes(path.getContext());
-  attributes.binding(Twine(kind) + ":" + path.getValue());
-  // Moments and gradients lie as the parameter does.
-  if (kind == "param")
-    attributes.copy(layer.getArgAttrDict(parameter.argument),
-                    {attr::dims, attr::constraint, attr::init, attr::noDecay});
-  return attributes;
+/// A single parameter is bound by its own name, several by their instance's.
+ValueAttributes StepBuilder::attributesOf(const ParameterOwner &owner,
+                                          StringRef kind) const {
+  CallOp call = owner.call;
+  if (owner.size() > 1)
+    return ValueAttributes(call.getContext())
+        .binding(Twine(kind) + ":" + call.getScope())
+        .set(attr::members, context.membersOf(owner, kind));
+  StringAttr path = context.graph.pathOf(call, owner.arguments.front());
+  return describe(owner.layer, owner.arguments.front(), kind)
+      .binding(Twine(kind) + ":" + path.getValue());
 }
 
-SmallVector<Value> StepBuilder::addPerParameter(StringRef kind) {
+SmallVector<TensorRef> StepBuilder::addPerParameter(StringRef kind) {
   SmallVector<Value> arguments;
-  for (const auto &[path, parameter] : context.graph.parameters)
+  for (const ParameterOwner &owner : context.owners) {
+    ArrayRef<Type> types = LayerOp(owner.layer).getArgumentTypes();
+    auto own = llvm::map_to_vector(owner.arguments,
+                                   [&](unsigned i) { return types[i]; });
     arguments.push_back(
-        f.addArgument(parameter.type, parameterAttributes(path, kind)));
-  return arguments;
+        f.addArgument(bundleType(own), attributesOf(owner, kind)));
+  }
+  return tensorsOf(arguments);
 }
 
-void StepBuilder::addParameters() {
-  SmallVector<Value> arguments = addPerParameter("param");
-  for (auto [entry, argument] : llvm::zip(context.graph.parameters, arguments))
-    parameters[entry.first] = argument;
+void StepBuilder::addParameters() { parameters = addPerParameter("param"); }
+
+void StepBuilder::addResultPerParameter(ArrayRef<TensorRef> tensors,
+                                        StringRef kind) {
+  for (const ParameterOwner &owner : context.owners)
+    f.addResult(tensors[owner.first].value, attributesOf(owner, kind));
 }
 
 /// The same constraint under a leading dimension that is not sharded.
@@ -132,13 +187,13 @@ SmallVector<Value> StepBuilder::loop(
   return SmallVector<Value>(loop.getResults());
 }
 
-SmallVector<Value> StepBuilder::operandsOf(CallOp call,
-                                           ArrayRef<unsigned> arguments,
-                                           const Environment &environment) {
+SmallVector<TensorRef> StepBuilder::operandsOf(CallOp call,
+                                               ArrayRef<unsigned> arguments,
+                                               const Environment &environment) {
   unsigned activations = call.getOperands().size();
   return llvm::map_to_vector(arguments, [&](unsigned i) {
-    return i < activations ? environment.lookup(call.getOperand(i))
-                           : parameters.lookup(context.graph.pathOf(call, i));
+    return i < activations ? TensorRef(environment.lookup(call.getOperand(i)))
+                           : parameters[context.graph.positionOf(call, i)];
   });
 }
 
@@ -176,7 +231,7 @@ ForwardPlan::ForwardPlan(StepContext &context, StringRef direction,
 void ForwardPlan::emit(StepBuilder &step, Environment &environment,
                        llvm::DenseMap<Value, Value> &totals) const {
   for (auto [call, segment] : calls) {
-    SmallVector<Value> operands =
+    SmallVector<TensorRef> operands =
         step.operandsOf(call, segment->arguments, environment);
     for (unsigned index : segment->accumulated)
       operands.push_back(totals.lookup(CallOp(call).getResult(index)));

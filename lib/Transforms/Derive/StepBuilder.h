@@ -13,8 +13,19 @@
 #include "stretto/Transforms/Apply/ApplyRecipe.h"
 #include "stretto/Transforms/Apply/ModelGraph.h"
 #include "llvm/ADT/DenseSet.h"
+#include <map>
 
 namespace stretto {
+
+/// A call that declares parameters: all steps bind them as one bundle.
+struct ParameterOwner {
+  CallOp call;
+  LayerOp layer;
+  unsigned first;                        // position of its first parameter
+  llvm::SmallVector<unsigned> arguments; // of the layer
+
+  unsigned size() const { return arguments.size(); }
+};
 
 /// What all steps of a module are built from.
 struct StepContext {
@@ -24,11 +35,18 @@ struct StepContext {
   LossTerms loss;
   LayerSegments segments;
   SegmentOp seed, lossAdd;
+  llvm::SmallVector<ParameterOwner> owners; // in the order of parameters
 
   StepContext(mlir::ModuleOp module, const ModelGraph &graph,
-              AppliedRecipe applied)
-      : module(module), graph(graph), applied(std::move(applied)), loss(graph),
-        segments(module) {}
+              AppliedRecipe applied);
+
+  /// What is bound as "KIND:…" for an owner: one per layer and kind.
+  MembersAttr membersOf(const ParameterOwner &owner, llvm::StringRef kind);
+
+private:
+  std::map<std::tuple<mlir::Operation *, llvm::SmallVector<unsigned>, bool>,
+           MembersAttr>
+      members;
 };
 
 /// Values of the model -> values of the step, inside one micro-batch.
@@ -39,15 +57,15 @@ public:
   StepBuilder(StepContext &context, llvm::StringRef name);
 
   void addParameters();
-  /// One more argument per parameter, bound as "KIND:NAME".
-  llvm::SmallVector<mlir::Value> addPerParameter(llvm::StringRef kind);
+  /// One more tensor per parameter, bound as "KIND:NAME".
+  llvm::SmallVector<TensorRef> addPerParameter(llvm::StringRef kind);
   /// The inputs among `needed`, with a leading dimension of `leading`.
   void addInputs(const llvm::DenseSet<mlir::Value> &needed, int64_t leading);
   mlir::Value addHyper();
 
-  /// Attributes of a result that stands for a parameter.
-  ValueAttributes parameterAttributes(mlir::StringAttr path,
-                                      llvm::StringRef kind) const;
+  /// Results for all parameters; those of an owner make up one bundle.
+  void addResultPerParameter(llvm::ArrayRef<TensorRef> tensors,
+                             llvm::StringRef kind);
   void addOutput(mlir::Value value, const llvm::Twine &name);
 
   /// A loop over micro-batches that reads the inputs among `needed`: `body`
@@ -62,15 +80,20 @@ public:
   mlir::Value zeros(mlir::Type type);
 
   /// What `call` passes as these arguments of its layer.
-  llvm::SmallVector<mlir::Value> operandsOf(CallOp call,
-                                            llvm::ArrayRef<unsigned> arguments,
-                                            const Environment &environment);
+  llvm::SmallVector<TensorRef> operandsOf(CallOp call,
+                                          llvm::ArrayRef<unsigned> arguments,
+                                          const Environment &environment);
 
   StepContext &context;
   FunctionBuilder f;
+  llvm::SmallVector<TensorRef> parameters; // in order of declaration
 
 private:
-  llvm::DenseMap<mlir::StringAttr, mlir::Value> parameters;
+  /// Attributes of the argument or result that stands for an owner's
+  /// parameters.
+  ValueAttributes attributesOf(const ParameterOwner &owner,
+                               llvm::StringRef kind) const;
+
   llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> inputs; // model, step
 };
 

@@ -21,13 +21,15 @@ private:
   TrainingUse useOf(CallOp call) const;
   LogicalResult planCall(CallOp call);
   void assignAccumulators(TrainPlan::Instance &instance);
+  void bundleAccumulators();
 
   const ModelGraph &graph;
   LayerSegments &segments;
   llvm::DenseSet<Value> active;        // depend on a parameter
   llvm::DenseSet<Value> withCotangent; // and the loss depends on them
   DenseMap<Operation *, std::unique_ptr<LayerFlow>> flows;
-  DenseMap<std::tuple<StringAttr, Operation *, unsigned>, unsigned> slots;
+  // By position of the parameter, backward segment and its argument.
+  DenseMap<std::tuple<unsigned, Operation *, unsigned>, unsigned> slots;
 };
 } // namespace
 
@@ -87,17 +89,44 @@ LogicalResult Planner::planCall(CallOp call) {
 
 void Planner::assignAccumulators(TrainPlan::Instance &instance) {
   for (unsigned argument : instance.derivative->accumulators) {
-    StringAttr path = graph.pathOf(instance.call, argument);
+    unsigned position = graph.positionOf(instance.call, argument);
     auto [it, fresh] =
-        slots.try_emplace({path, instance.derivative->backward, argument},
+        slots.try_emplace({position, instance.derivative->backward, argument},
                           plan.accumulators.size());
     if (fresh) {
-      plan.accumulatorsOf[path].push_back(plan.accumulators.size());
+      plan.accumulatorsOf[position].push_back(plan.accumulators.size());
       plan.accumulators.push_back(
-          {path, graph.parameters.find(path)->second.type});
+          graph.parameters.begin()[position].second.type);
     }
     instance.accumulators.push_back(it->second);
   }
+}
+
+/// Two accumulators share a bundle when every instance that adds to one adds to
+/// the other right after it.
+void Planner::bundleAccumulators() {
+  BitVector starts(plan.accumulators.size());
+  for (const TrainPlan::Instance &instance : plan.instances) {
+    ArrayRef<unsigned> slots = instance.accumulators;
+    for (unsigned k = 0; k < slots.size(); ++k) {
+      if (k == 0 || slots[k - 1] + 1 != slots[k])
+        starts.set(slots[k]);
+      if ((k + 1 == slots.size() || slots[k] + 1 != slots[k + 1]) &&
+          slots[k] + 1 < starts.size())
+        starts.set(slots[k] + 1);
+    }
+  }
+  for (unsigned slot = 0; slot < starts.size(); ++slot) {
+    if (slot == 0 || starts[slot])
+      plan.bundles.push_back(0);
+    ++plan.bundles.back();
+  }
+  for (TrainPlan::Instance &instance : plan.instances)
+    for (unsigned slot : instance.accumulators) {
+      if (instance.bundles.empty() || starts[slot])
+        instance.bundles.push_back(0);
+      ++instance.bundles.back();
+    }
 }
 
 LogicalResult Planner::run(const LossTerms &loss) {
@@ -111,8 +140,10 @@ LogicalResult Planner::run(const LossTerms &loss) {
     if (failed(planCall(call)))
       return failure();
   std::reverse(plan.instances.begin(), plan.instances.end());
+  plan.accumulatorsOf.resize(graph.parameters.size());
   for (TrainPlan::Instance &instance : plan.instances)
     assignAccumulators(instance);
+  bundleAccumulators();
   return success();
 }
 

@@ -19,17 +19,19 @@ struct TrainPlan {
     CallOp call;
     const LayerDerivative *derivative;
     llvm::SmallVector<unsigned> accumulators; // as backward takes them
+    llvm::SmallVector<unsigned> bundles;      // sizes of the bundles of these
   };
   llvm::SmallVector<Instance> instances; // in forward order
   llvm::DenseSet<mlir::Value> needed;    // values of the model
 
-  /// One per parameter and way of using it: a tied parameter has several.
-  struct Accumulator {
-    mlir::StringAttr path;
-    mlir::Type type;
-  };
-  llvm::SmallVector<Accumulator> accumulators;
-  llvm::DenseMap<mlir::StringAttr, llvm::SmallVector<unsigned>> accumulatorsOf;
+  /// Types of the accumulators: one per parameter and way of using it, a tied
+  /// parameter has several.
+  llvm::SmallVector<mlir::Type> accumulators;
+  /// By position of the parameter.
+  llvm::SmallVector<llvm::SmallVector<unsigned>> accumulatorsOf;
+  /// Sizes of the runs of accumulators that the same instances add to, one
+  /// after the other: each run is one bundle.
+  llvm::SmallVector<unsigned> bundles;
 
   static mlir::FailureOr<TrainPlan>
   make(const ModelGraph &graph, const LossTerms &loss, LayerSegments &segments);

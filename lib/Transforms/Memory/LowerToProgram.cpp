@@ -3,6 +3,7 @@
 #include "EmitFunction.h"
 #include "EmitSegment.h"
 
+#include "stretto/Dialect/Stretto/Transforms/Unbundle.h"
 #include "stretto/Transforms/Memory/Passes.h"
 
 using namespace mlir;
@@ -24,6 +25,7 @@ struct LowerToProgram
 
 private:
   LogicalResult lower(ModuleOp module) {
+    unbundleSteps(module); // every tensor gets a place of its own
     SegmentPlans segments;
     if (failed(planSegments(module, segments)))
       return failure();

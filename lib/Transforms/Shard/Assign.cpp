@@ -40,10 +40,24 @@ public:
 
 private:
   LogicalResult assignArguments(StepOp step);
-  FailureOr<DistAttr> argumentDist(StepOp step, BlockArgument argument);
+  FailureOr<Type> argumentType(StepOp step, BlockArgument argument);
+  FailureOr<Type> inputType(StepOp step, BlockArgument argument);
+  FailureOr<Type> parameterType(StepOp step, BlockArgument argument);
+
+  /// What is wanted of a tensor (null: nothing).
+  struct Wanted {
+    ConstraintAttr constraint;
+    DenseI64ArrayAttr padding;
+  };
+  ArrayRef<Wanted> wantedBy(StringAttr callee);
+  void collectUses(Value value, MutableArrayRef<Wanted> found);
+  FailureOr<Type> typeAsWanted(Location loc, Wanted wanted,
+                               RankedTensorType type);
+
   LogicalResult visitBlock(Block &block);
   LogicalResult visit(MicrobatchesOp loop);
   LogicalResult visit(InvokeOp invoke);
+  FailureOr<SmallVector<DistAttr>> argumentsOf(InvokeOp invoke);
   FailureOr<SegmentOp> specialise(InvokeOp invoke,
                                   SmallVector<DistAttr> arguments);
   FailureOr<DistAttr> wantedResult(InvokeOp invoke, SegmentOp segment,
@@ -61,11 +75,21 @@ private:
   MoveCost cost;
   SymbolTable symbols;
   SmallVector<AxisRef> allAxes;
-  llvm::StringMap<DistAttr> resting; // parameter path -> where it rests
+  llvm::StringMap<Type> resting; // what a "param:" binds -> how it rests
+  llvm::DenseMap<std::tuple<Type, Attribute, Attribute>, Type> wantedTypes;
+  llvm::DenseMap<StringAttr, SmallVector<Wanted>> wanted; // by callee
   llvm::StringMap<Operation *> pristine;
   /// Segment, distributions of arguments and wanted results.
   using SpecialisationKey = std::pair<std::string, std::vector<const void *>>;
   std::map<SpecialisationKey, SegmentOp> specialisations;
+
+  /// Invocations repeat per instance: what became of one with the same callee,
+  /// types of operands and members (null: the first).
+  struct Assigned {
+    SegmentOp segment;
+    SmallVector<Type> operands, results;
+  };
+  std::map<std::vector<const void *>, Assigned> assigned;
 };
 
 } // namespace
@@ -78,74 +102,132 @@ static RankedTensorType tensor(Value value) {
 // Step arguments
 //===----------------------------------------------------------------------===//
 
-/// What the first segment using `value` that has the attribute says of it,
-/// looking through micro-batch loops.
-template <typename AttrT>
-static AttrT attributeOfUse(Value value, StringRef name, SymbolTable &symbols) {
-  for (OpOperand &use : value.getUses()) {
-    if (auto invoke = dyn_cast<InvokeOp>(use.getOwner())) {
-      auto segment = symbols.lookup<SegmentOp>(invoke.getCallee());
-      if (auto attribute =
-              segment.getArgAttrOfType<AttrT>(use.getOperandNumber(), name))
-        return attribute;
-    } else if (auto loop = dyn_cast<MicrobatchesOp>(use.getOwner())) {
-      Value inside = loop.getBody().front().getArgument(use.getOperandNumber());
-      if (auto attribute = attributeOfUse<AttrT>(inside, name, symbols))
-        return attribute;
-    }
+/// What a segment says of its arguments.
+ArrayRef<StepAssigner::Wanted> StepAssigner::wantedBy(StringAttr callee) {
+  auto [it, fresh] = wanted.try_emplace(callee);
+  if (fresh) {
+    auto segment = symbols.lookup<SegmentOp>(callee);
+    for (unsigned i = 0; i < segment.getNumArguments(); ++i)
+      it->second.push_back(
+          {segment.getArgAttrOfType<ConstraintAttr>(i, attr::constraint),
+           segment.getArgAttrOfType<DenseI64ArrayAttr>(i, decided::padding)});
   }
-  return {};
+  return it->second;
 }
 
-FailureOr<DistAttr> StepAssigner::argumentDist(StepOp step,
-                                               BlockArgument argument) {
+/// Per tensor of `value`, what the first segment that says something of it
+/// says, looking through micro-batch loops.
+void StepAssigner::collectUses(Value value, MutableArrayRef<Wanted> found) {
+  for (OpOperand &use : value.getUses()) {
+    if (llvm::all_of(found, [](Wanted w) { return w.constraint && w.padding; }))
+      return;
+    if (auto loop = dyn_cast<MicrobatchesOp>(use.getOwner()))
+      collectUses(loop.getBody().front().getArgument(use.getOperandNumber()),
+                  found);
+    auto invoke = dyn_cast<InvokeOp>(use.getOwner());
+    if (!invoke)
+      continue;
+    for (auto [tensor, wanted] :
+         llvm::zip(invoke.getTensorOperands(),
+                   wantedBy(invoke.getCalleeAttr().getAttr()))) {
+      if (tensor.value != value)
+        continue;
+      Wanted &entry = found[std::max(tensor.member, 0)];
+      if (!entry.constraint)
+        entry.constraint = wanted.constraint;
+      if (!entry.padding)
+        entry.padding = wanted.padding;
+    }
+  }
+}
+
+/// A model has few of these and many values.
+FailureOr<Type> StepAssigner::typeAsWanted(Location loc, Wanted wanted,
+                                           RankedTensorType type) {
+  Type &known = wantedTypes[{type, wanted.constraint, wanted.padding}];
+  if (known)
+    return known;
+  auto found = distributionFor(loc, mesh, wanted.constraint, type.getShape(),
+                               wanted.padding ? wanted.padding.asArrayRef()
+                                              : ArrayRef<int64_t>());
+  if (failed(found))
+    return failure();
+  return known = withDist(type, *found);
+}
+
+FailureOr<Type> StepAssigner::parameterType(StepOp step,
+                                            BlockArgument argument) {
   unsigned index = argument.getArgNumber();
-  auto binding = step.getArgAttrOfType<StringAttr>(index, attr::binding);
-  if (!binding)
-    return step.emitOpError("argument ") << index << " has no stretto.binding";
-  auto [kind, name] = binding.getValue().split(':');
-  if (kind == "hyper")
-    return dist(tensor(argument).getRank());
-  if (kind.starts_with("moment")) {
-    auto it = resting.find(name);
-    if (it == resting.end())
-      return step.emitOpError("moment of unknown parameter '") << name << "'";
-    return it->second;
+  auto members = step.getArgAttrOfType<MembersAttr>(index, attr::members);
+  SmallVector<Type> types = tensorTypesOf(argument.getType());
+  SmallVector<Wanted> found(types.size());
+  for (auto [k, entry] : llvm::enumerate(found))
+    entry.constraint =
+        members
+            ? members.get(k).getAs<ConstraintAttr>(attr::constraint)
+            : step.getArgAttrOfType<ConstraintAttr>(index, attr::constraint);
+  collectUses(argument, found);
+  for (auto [type, entry] : llvm::zip(types, found)) {
+    auto assigned =
+        typeAsWanted(step.getLoc(), entry, cast<RankedTensorType>(type));
+    if (failed(assigned))
+      return failure();
+    type = *assigned;
   }
-  auto constraint =
-      step.getArgAttrOfType<ConstraintAttr>(index, attr::constraint);
-  auto used =
-      attributeOfUse<ConstraintAttr>(argument, attr::constraint, symbols);
-  if (kind == "param") {
-    auto padding =
-        attributeOfUse<DenseI64ArrayAttr>(argument, decided::padding, symbols);
-    auto found =
-        distributionFor(step.getLoc(), mesh, constraint ? constraint : used,
-                        tensor(argument).getShape(),
-                        padding ? padding.asArrayRef() : ArrayRef<int64_t>());
-    if (succeeded(found))
-      resting[name] = *found;
-    return found;
-  }
-  // Inputs: the leading dimension counts micro-batches and stays whole.
+  return bundledLike(argument.getType(), types).front();
+}
+
+/// The leading dimension counts micro-batches and stays whole.
+FailureOr<Type> StepAssigner::inputType(StepOp step, BlockArgument argument) {
+  Wanted found;
+  collectUses(argument, found);
   ArrayRef<int64_t> shape = tensor(argument).getShape().drop_front();
-  auto slice = distributionFor(step.getLoc(), mesh, used, shape);
+  auto slice = distributionFor(step.getLoc(), mesh, found.constraint, shape);
   if (failed(slice))
     return failure();
   SmallVector<SmallVector<AxisRef>> dims = slice->getDims();
   dims.insert(dims.begin(), SmallVector<AxisRef>());
   SmallVector<int64_t> padded(slice->getPaddedExtents());
   padded.insert(padded.begin(), 0);
-  return DistAttr::get(mesh.getContext(), mesh, dims, {}, ReduceKind::Sum,
-                       padded);
+  return Type(
+      withDist(tensor(argument), DistAttr::get(mesh.getContext(), mesh, dims,
+                                               {}, ReduceKind::Sum, padded)));
+}
+
+FailureOr<Type> StepAssigner::argumentType(StepOp step,
+                                           BlockArgument argument) {
+  unsigned index = argument.getArgNumber();
+  auto binding = step.getArgAttrOfType<StringAttr>(index, attr::binding);
+  if (!binding)
+    return step.emitOpError("argument ") << index << " has no stretto.binding";
+  auto [kind, name] = binding.getValue().split(':');
+  if (kind == "param") {
+    FailureOr<Type> type = parameterType(step, argument);
+    if (succeeded(type))
+      resting[name] = *type;
+    return type;
+  }
+  if (kind.starts_with("moment")) {
+    auto it = resting.find(name);
+    if (it == resting.end())
+      return step.emitOpError("moment of unknown parameter '") << name << "'";
+    return it->second;
+  }
+  if (isBundle(argument.getType()))
+    return step.emitOpError("argument ")
+           << index << " is a bundle, bound as '" << binding.getValue()
+           << "'; only parameters and moments may be";
+  if (kind == "hyper")
+    return Type(withDist(tensor(argument), dist(tensor(argument).getRank())));
+  return inputType(step, argument);
 }
 
 LogicalResult StepAssigner::assignArguments(StepOp step) {
   for (BlockArgument argument : step.getBody().front().getArguments()) {
-    FailureOr<DistAttr> found = argumentDist(step, argument);
+    FailureOr<Type> found = argumentType(step, argument);
     if (failed(found))
       return failure();
-    argument.setType(withDist(tensor(argument), *found));
+    argument.setType(*found);
   }
   return success();
 }
@@ -154,7 +236,7 @@ LogicalResult StepAssigner::assignArguments(StepOp step) {
 // Invocations
 //===----------------------------------------------------------------------===//
 
-/// The parameter path that a value ends as in the step's results ("grad:…").
+/// What binds a value among the step's results ("grad:…"), without the kind.
 static StringRef gradientName(Value value) {
   for (OpOperand &use : value.getUses())
     if (auto step = dyn_cast<StepOp>(use.getOwner()->getParentOp());
@@ -178,11 +260,12 @@ FailureOr<DistAttr> StepAssigner::wantedResult(InvokeOp invoke,
   if (name == "scalar")
     return dist(type.getRank());
   if (name == "grad") {
-    auto it = resting.find(gradientName(invoke.getResult(index)));
+    TensorRef gradient = invoke.getTensorResults()[index];
+    auto it = resting.find(gradientName(gradient.value));
     if (it == resting.end())
       return segment.emitOpError("gradient ")
              << index << " belongs to no parameter of the step";
-    return it->second;
+    return getDist(tensorTypesOf(it->second)[std::max(gradient.member, 0)]);
   }
   if (name == "accumulator" || name == "saved")
     return DistAttr();
@@ -255,34 +338,75 @@ FailureOr<SegmentOp> StepAssigner::specialise(InvokeOp invoke,
   return segment;
 }
 
-LogicalResult StepAssigner::visit(InvokeOp invoke) {
+/// The distributions that an invocation passes, null where still open.
+FailureOr<SmallVector<DistAttr>> StepAssigner::argumentsOf(InvokeOp invoke) {
   SmallVector<DistAttr> arguments;
   auto callee = symbols.lookup<SegmentOp>(invoke.getCallee());
-  for (auto [i, operand] : llvm::enumerate(invoke.getOperands())) {
-    DistAttr known = getDist(operand);
+  for (auto [i, tensor] : llvm::enumerate(invoke.getTensorOperands())) {
+    DistAttr known = getDist(tensor.getType());
     // No backward adds to the accumulator of a parameter that no loss sees: it
     // lies as the parameter does.
     if (!known && callee.getDirection() == "reduce") {
-      auto found = distributionFor(
-          callee.getLoc(), mesh,
-          callee.getArgAttrOfType<ConstraintAttr>(i, attr::constraint),
-          tensor(operand).getShape());
+      ConstraintAttr constraint =
+          wantedBy(callee.getSymNameAttr())[i].constraint;
+      auto found = typeAsWanted(callee.getLoc(), {constraint, {}},
+                                cast<RankedTensorType>(tensor.getType()));
       if (failed(found))
         return failure();
-      known = *found;
+      known = getDist(*found);
     }
     arguments.push_back(known);
   }
-  FailureOr<SegmentOp> segment = specialise(invoke, arguments);
-  if (failed(segment))
-    return failure();
-  invoke.setCallee(segment->getSymName());
-  for (auto [operand, type] :
-       llvm::zip(invoke.getOperands(), segment->getArgumentTypes()))
-    if (!getDist(operand))
-      operand.setType(type);
-  for (auto [result, type] :
-       llvm::zip(invoke.getResults(), segment->getResultTypes()))
+  return arguments;
+}
+
+static bool isAssigned(Type type) {
+  if (auto bundle = dyn_cast<TupleType>(type))
+    return llvm::all_of(bundle.getTypes(), isAssigned);
+  return bool(getDist(type));
+}
+
+/// The types of the operands, open ones as the segment takes them.
+static SmallVector<Type> settledOperands(InvokeOp invoke, SegmentOp segment) {
+  SmallVector<Type> settled;
+  for (Value operand : invoke.getOperands())
+    settled.push_back(operand.getType());
+  for (auto [tensor, type] :
+       llvm::zip(invoke.getTensorOperands(), segment.getArgumentTypes())) {
+    if (isAssigned(tensor.getType()))
+      continue;
+    for (auto [operand, now] : llvm::zip(invoke.getOperands(), settled)) {
+      if (operand != tensor.value)
+        continue;
+      SmallVector<Type> members = tensorTypesOf(now);
+      members[std::max(tensor.member, 0)] = type;
+      now = bundledLike(now, members).front();
+    }
+  }
+  return settled;
+}
+
+LogicalResult StepAssigner::visit(InvokeOp invoke) {
+  std::vector<const void *> key = {
+      invoke.getCalleeAttr().getAsOpaquePointer(),
+      invoke.getMembersAttr().getAsOpaquePointer()};
+  for (Type type : invoke.getOperandTypes())
+    key.push_back(type.getAsOpaquePointer());
+  Assigned &entry = assigned[key];
+  if (!entry.segment) {
+    auto arguments = argumentsOf(invoke);
+    if (failed(arguments))
+      return failure();
+    FailureOr<SegmentOp> segment = specialise(invoke, *arguments);
+    if (failed(segment))
+      return failure();
+    entry = {*segment, settledOperands(invoke, *segment),
+             bundledLike(invoke.getResultTypes(), segment->getResultTypes())};
+  }
+  invoke.setCalleeAttr(FlatSymbolRefAttr::get(entry.segment.getSymNameAttr()));
+  for (auto [operand, type] : llvm::zip(invoke.getOperands(), entry.operands))
+    operand.setType(type);
+  for (auto [result, type] : llvm::zip(invoke.getResults(), entry.results))
     result.setType(type);
   return success();
 }
@@ -306,8 +430,8 @@ LogicalResult StepAssigner::visit(MicrobatchesOp loop) {
     body.getArgument(i).setType(
         withDist(tensor(body.getArgument(i)), dropLeading(getDist(input))));
   for (auto [i, carried] : llvm::enumerate(loop.getCarried()))
-    if (DistAttr known = getDist(carried))
-      body.getArgument(numInputs + i).setType(withDist(tensor(carried), known));
+    if (isAssigned(carried.getType()))
+      body.getArgument(numInputs + i).setType(carried.getType());
   if (failed(visitBlock(body)))
     return failure();
   auto yield = cast<YieldOp>(body.getTerminator());
@@ -315,7 +439,7 @@ LogicalResult StepAssigner::visit(MicrobatchesOp loop) {
     BlockArgument argument = body.getArgument(numInputs + i);
     Value initial = loop.getCarried()[i];
     for (Value open : {Value(argument), initial})
-      if (!getDist(open))
+      if (!isAssigned(open.getType()))
         open.setType(value.getType());
     if (argument.getType() != value.getType() ||
         initial.getType() != value.getType())
@@ -344,19 +468,22 @@ LogicalResult StepAssigner::visitBlock(Block &block) {
 
 LogicalResult StepAssigner::run(StepOp step) {
   Block &body = step.getBody().front();
-  // Rank-0 carried zeros are partial sums over the whole mesh.
-  step.walk([&](ZerosOp zeros) {
-    if (tensor(zeros.getResult()).getRank() == 0)
+  auto fillZeros = [&](function_ref<Type(RankedTensorType)> assigned) {
+    step.walk([&](ZerosOp zeros) {
       zeros.getResult().setType(
-          withDist(tensor(zeros.getResult()), dist(0, true)));
+          mapTensorTypes(zeros.getType(), [&](RankedTensorType type) {
+            return getDist(type) ? type : assigned(type);
+          }));
+    });
+  };
+  // Rank-0 carried zeros are partial sums over the whole mesh.
+  fillZeros([&](RankedTensorType type) -> Type {
+    return type.getRank() ? type : withDist(type, dist(0, true));
   });
   if (failed(assignArguments(step)) || failed(visitBlock(body)))
     return failure();
-  step.walk([&](ZerosOp zeros) {
-    if (!getDist(zeros.getResult()))
-      zeros.getResult().setType(
-          withDist(tensor(zeros.getResult()),
-                   dist(tensor(zeros.getResult()).getRank())));
+  fillZeros([&](RankedTensorType type) -> Type {
+    return withDist(type, dist(type.getRank()));
   });
   step.setFunctionType(
       FunctionType::get(step.getContext(), body.getArgumentTypes(),

@@ -34,12 +34,12 @@ public:
 
 private:
   static Type compute(Type type) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    DistAttr dist = getDist(type);
-    if (!tensor || !dist)
-      return type;
-    return RankedTensorType::get(dist.localShape(tensor.getShape()),
-                                 tensor.getElementType());
+    return mapTensorTypes(type, [](RankedTensorType tensor) -> Type {
+      DistAttr dist = getDist(tensor);
+      return dist ? RankedTensorType::get(dist.localShape(tensor.getShape()),
+                                          tensor.getElementType())
+                  : tensor;
+    });
   }
   llvm::DenseMap<Type, Type> known;
 };
@@ -76,34 +76,68 @@ static void localizeSegment(SegmentOp segment, LocalTypes &local) {
                         body->getTerminator()->getOperandTypes()));
 }
 
-/// The attributes of `old` with distribution and logical shape of what the host
-/// binds. Made for all at once: setting them one by one copies the list each
-/// time.
-static ArrayAttr withBindings(StepOp step, TypeRange types, ArrayAttr old) {
-  MLIRContext *context = step.getContext();
-  auto distName = StringAttr::get(context, "stretto.dist");
-  auto shapeName = StringAttr::get(context, "stretto.global_shape");
-  SmallVector<Attribute> all;
-  for (auto [index, type] : llvm::enumerate(types)) {
-    NamedAttrList attributes;
-    if (old)
-      attributes = NamedAttrList(cast<DictionaryAttr>(old[index]));
-    if (DistAttr dist = getDist(type)) {
-      attributes.set(distName, dist);
-      attributes.set(shapeName,
-                     DenseI64ArrayAttr::get(
-                         context, cast<RankedTensorType>(type).getShape()));
-    }
-    all.push_back(attributes.getDictionary(context));
-  }
-  return ArrayAttr::get(context, all);
-}
+namespace {
+/// Adds distribution and logical shape to what describes the tensors that the
+/// host binds. Instances of a layer share a description.
+class Bindings {
+public:
+  explicit Bindings(MLIRContext *context)
+      : context(context), dist(StringAttr::get(context, "stretto.dist")),
+        shape(StringAttr::get(context, "stretto.global_shape")),
+        members(StringAttr::get(context, attr::members)) {}
 
-static void localizeStep(StepOp step, LocalTypes &local) {
+  /// Made for all at once: setting attributes one by one copies the list.
+  ArrayAttr operator()(TypeRange types, ArrayAttr old) {
+    SmallVector<Attribute> all;
+    for (auto [index, type] : llvm::enumerate(types)) {
+      auto known =
+          old ? cast<DictionaryAttr>(old[index]) : DictionaryAttr::get(context);
+      all.push_back(isBundle(type) ? ofBundle(cast<TupleType>(type), known)
+                                   : ofTensor(type, known));
+    }
+    return ArrayAttr::get(context, all);
+  }
+
+private:
+  DictionaryAttr ofTensor(Type type, DictionaryAttr old) {
+    DistAttr assigned = getDist(type);
+    if (!assigned)
+      return old;
+    NamedAttrList attributes(old);
+    attributes.set(dist, assigned);
+    attributes.set(
+        shape, DenseI64ArrayAttr::get(context,
+                                      cast<RankedTensorType>(type).getShape()));
+    return attributes.getDictionary(context);
+  }
+
+  DictionaryAttr ofBundle(TupleType type, DictionaryAttr old) {
+    NamedAttrList attributes(old);
+    attributes.set(members,
+                   describe(type, cast<MembersAttr>(old.get(members))));
+    return attributes.getDictionary(context);
+  }
+
+  MembersAttr describe(TupleType type, MembersAttr old) {
+    MembersAttr &entry = described[{type, old}];
+    if (entry)
+      return entry;
+    SmallVector<Attribute> list;
+    for (unsigned k = 0; k < type.size(); ++k)
+      list.push_back(ofTensor(type.getType(k), old.get(k)));
+    return entry = MembersAttr::get(context, ArrayAttr::get(context, list));
+  }
+
+  MLIRContext *context;
+  StringAttr dist, shape, members;
+  llvm::DenseMap<std::pair<Type, Attribute>, MembersAttr> described;
+};
+} // namespace
+
+static void localizeStep(StepOp step, LocalTypes &local, Bindings &bindings) {
   step.setArgAttrsAttr(
-      withBindings(step, step.getArgumentTypes(), step.getArgAttrsAttr()));
-  step.setResAttrsAttr(
-      withBindings(step, step.getResultTypes(), step.getResAttrsAttr()));
+      bindings(step.getArgumentTypes(), step.getArgAttrsAttr()));
+  step.setResAttrsAttr(bindings(step.getResultTypes(), step.getResAttrsAttr()));
   auto localizeValue = [&](Value value) {
     value.setType(local(value.getType()));
   };
@@ -127,12 +161,20 @@ struct LocalizePass : stretto::impl::LocalizePassBase<LocalizePass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     LocalTypes local;
+    Bindings bindings(&getContext());
     for (SegmentOp segment : module.getOps<SegmentOp>())
       localizeSegment(segment, local);
     for (StepOp step : module.getOps<StepOp>())
-      localizeStep(step, local);
+      localizeStep(step, local, bindings);
   }
 };
+
+bool hasEncoding(Type type) {
+  if (auto bundle = dyn_cast<TupleType>(type))
+    return llvm::any_of(bundle.getTypes(), hasEncoding);
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getEncoding();
+}
 
 struct VerifyLocalPass : stretto::impl::VerifyLocalPassBase<VerifyLocalPass> {
   void runOnOperation() override {
@@ -142,8 +184,7 @@ struct VerifyLocalPass : stretto::impl::VerifyLocalPassBase<VerifyLocalPass> {
         return WalkResult::interrupt();
       }
       for (Type type : op->getResultTypes())
-        if (auto tensor = dyn_cast<RankedTensorType>(type);
-            tensor && tensor.getEncoding()) {
+        if (hasEncoding(type)) {
           op->emitOpError("has an encoding after localize");
           return WalkResult::interrupt();
         }

@@ -18,14 +18,21 @@ using namespace mlir;
 using namespace stretto;
 using namespace stretto::shard;
 
+/// Which result of the segment `tensor` is.
+static unsigned positionOf(TensorRef tensor, InvokeOp producer) {
+  ValueRange before = producer.getResults().take_front(
+      cast<OpResult>(tensor.value).getResultNumber());
+  return tensorTypesOf(before.getTypes()).size() + std::max(tensor.member, 0);
+}
+
 /// Arguments without a constraint take that of the result that feeds them.
 void ModulePropagation::inherit(InvokeOp invoke, SegmentOp segment) {
-  for (auto [index, operand] : llvm::enumerate(invoke.getOperands())) {
-    auto producer = operand.getDefiningOp<InvokeOp>();
+  for (auto [index, operand] : llvm::enumerate(invoke.getTensorOperands())) {
+    auto producer = operand.value.getDefiningOp<InvokeOp>();
     if (!producer || segment.getArgAttr(index, attr::constraint))
       continue;
     auto source = symbols.lookup<SegmentOp>(producer.getCallee());
-    unsigned result = cast<OpResult>(operand).getResultNumber();
+    unsigned result = positionOf(operand, producer);
     auto constraint = source ? source.getResultAttrOfType<ConstraintAttr>(
                                    result, attr::constraint)
                              : ConstraintAttr();

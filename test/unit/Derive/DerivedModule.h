@@ -10,6 +10,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
+#include "stretto/Dialect/Stretto/Transforms/Unbundle.h"
 #include "stretto/Interpreter/Interpreter.h"
 #include "stretto/Transforms/Apply/Passes.h"
 #include "stretto/Transforms/Derive/Models.h"
@@ -46,8 +47,14 @@ public:
     passes.addPass(createApplyRecipePass());
     passes.addPass(createDerivePass());
     passes.addPass(createVerifyDerivedPass());
-    return mlir::succeeded(passes.run(*module));
+    if (mlir::failed(passes.run(*module)))
+      return false;
+    if (!keepBundles)
+      unbundleSteps(*module);
+    return true;
   }
+
+  bool keepBundles = false; // else one value per tensor
 
   mlir::MLIRContext *getContext() { return &context; }
 

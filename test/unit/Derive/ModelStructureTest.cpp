@@ -260,10 +260,13 @@ TEST(Step, EvalIsTheLossOfTraining) {
 
 struct Sizes {
   int64_t inSegments = 0, inSteps = 0, invokes = 0;
+  int64_t bound = 0;        // arguments and results of steps
+  int64_t mostOperands = 0; // of an invocation
 };
 
 Sizes sizesOfGpt(int64_t depth) {
   DerivedModule derived;
+  derived.keepBundles = true;
   Diagnostics diagnostics;
   GptOptions options;
   options.layers = depth;
@@ -274,12 +277,18 @@ Sizes sizesOfGpt(int64_t depth) {
   EXPECT_TRUE(derived.derive(std::move(*built)));
   Sizes sizes;
   derived.getModule()->walk([&](mlir::Operation *op) {
-    if (op->getParentOfType<SegmentOp>() || llvm::isa<SegmentOp>(op))
+    if (auto step = llvm::dyn_cast<StepOp>(op))
+      sizes.bound +=
+          step.getArgumentTypes().size() + step.getResultTypes().size();
+    if (op->getParentOfType<SegmentOp>() || llvm::isa<SegmentOp>(op)) {
       ++sizes.inSegments;
-    else if (llvm::isa<InvokeOp>(op))
+    } else if (llvm::isa<InvokeOp>(op)) {
       ++sizes.invokes;
-    else if (!llvm::isa<ZerosOp>(op)) // one per accumulator
+      sizes.mostOperands =
+          std::max<int64_t>(sizes.mostOperands, op->getNumOperands());
+    } else if (!llvm::isa<ZerosOp>(op)) { // one per backward
       ++sizes.inSteps;
+    }
   });
   return sizes;
 }
@@ -290,6 +299,12 @@ TEST(Depth, AddsInvocationsOnly) {
   EXPECT_EQ(shallow.inSteps, deep.inSteps);
   // Forward, backward, reduce, update, eval and predict of 60 more layers.
   EXPECT_EQ(deep.invokes - shallow.invokes, 60 * 6);
+  // Parameters and two moments come and go, gradients go; in @eval and @predict
+  // parameters come: bundles, however many parameters a layer has.
+  EXPECT_EQ(deep.bound - shallow.bound, 60 * (3 + 4 + 1 + 1));
+  // A decoder has 16 parameters, and no invocation takes as many operands.
+  EXPECT_EQ(deep.mostOperands, shallow.mostOperands);
+  EXPECT_LT(deep.mostOperands, 10);
 }
 
 } // namespace

@@ -29,6 +29,8 @@ struct ModelGraph {
   llvm::DenseMap<mlir::Operation *, LayerOp> layerOf; // of a call
   /// By global path, in the order of declaration.
   llvm::MapVector<mlir::StringAttr, ModelParameter> parameters;
+  /// Of a call that declares parameters: where its own begin.
+  llvm::DenseMap<mlir::Operation *, unsigned> firstParameter;
 
   /// Diagnoses: no or several models; a scope used twice; a bound parameter
   /// that nobody declares; a tie of different types, initialisation or decay; a
@@ -38,6 +40,8 @@ struct ModelGraph {
   LayerOp getLayer(CallOp call) const { return layerOf.lookup(call); }
   /// Path of the parameter that `call` passes as layer argument `argument`.
   mlir::StringAttr pathOf(CallOp call, unsigned argument) const;
+  /// Its position among all parameters.
+  unsigned positionOf(CallOp call, unsigned argument) const;
 };
 
 /// For every value of a layer, the arguments that it depends on.

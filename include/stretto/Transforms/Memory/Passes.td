@@ -8,6 +8,15 @@
 
 include "mlir/Pass/PassBase.td"
 
+def UnbundlePass : Pass<"unbundle", "::mlir::ModuleOp"> {
+  let summary = "steps with one value per tensor instead of one per instance";
+  let description = [{
+    What a step binds as "KIND:INSTANCE" with members becomes one argument or
+    result "KIND:INSTANCE.NAME" per member, and so do carried values, zeros and
+    the operands and results of invocations. `lower-to-program` begins with this.
+  }];
+}
+
 def LowerToProgramPass : Pass<"lower-to-program", "::mlir::ModuleOp"> {
   let summary = "plan memory and write segments and steps in the words of the executable";
   let description = [{

@@ -100,21 +100,21 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
 }
 void KernelOp::print(OpAsmPrinter &printer) { printFunction(printer, *this); }
 
-/// The called symbol exists as an `OpT` and has the types of `call`.
+/// The called symbol exists as an `OpT` that takes and returns these types.
 template <typename OpT>
 static LogicalResult verifyCallee(Operation *call, FlatSymbolRefAttr callee,
-                                  StringRef what,
+                                  StringRef what, TypeRange arguments,
+                                  TypeRange results,
                                   SymbolTableCollection &symbols) {
   auto target = symbols.lookupNearestSymbolFrom<OpT>(call, callee);
   if (!target)
     return call->emitOpError("no ") << what << " @" << callee.getValue();
-  if (TypeRange(target.getArgumentTypes()) !=
-      TypeRange(call->getOperandTypes()))
+  if (TypeRange(target.getArgumentTypes()) != arguments)
     return (call->emitOpError("operand types do not match ")
             << what << " @" << callee.getValue())
                .attachNote(target.getLoc())
            << "declared here";
-  if (TypeRange(target.getResultTypes()) != TypeRange(call->getResultTypes()))
+  if (TypeRange(target.getResultTypes()) != results)
     return (call->emitOpError("result types do not match ")
             << what << " @" << callee.getValue())
                .attachNote(target.getLoc())
@@ -125,7 +125,8 @@ static LogicalResult verifyCallee(Operation *call, FlatSymbolRefAttr callee,
 LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
   if (getAliases().size() != getResults().size())
     return emitOpError("expected one alias entry per result");
-  return verifyCallee<KernelOp>(*this, getCalleeAttr(), "kernel", symbols);
+  return verifyCallee<KernelOp>(*this, getCalleeAttr(), "kernel",
+                                getOperandTypes(), getResultTypes(), symbols);
 }
 
 /// What is yielded has the types that the signature promises, distributions
@@ -148,11 +149,43 @@ static LogicalResult verifyYield(SegmentOp segment) {
 }
 
 LogicalResult InvokeOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  if (failed(
-          verifyCallee<SegmentOp>(*this, getCalleeAttr(), "segment", symbols)))
+  SmallVector<TensorRef> operands = getTensorOperands();
+  SmallVector<Type> arguments;
+  arguments.reserve(operands.size());
+  for (TensorRef operand : operands)
+    arguments.push_back(operand.getType());
+  if (failed(verifyCallee<SegmentOp>(*this, getCalleeAttr(), "segment",
+                                     arguments, tensorTypesOf(getResultTypes()),
+                                     symbols)))
     return failure();
   return verifyYield(
       symbols.lookupNearestSymbolFrom<SegmentOp>(*this, getCalleeAttr()));
+}
+
+/// A bound bundle says what its members are.
+LogicalResult StepOp::verify() {
+  auto check = [&](StringRef what, TypeRange types,
+                   ArrayAttr attributes) -> LogicalResult {
+    for (auto [index, type] : llvm::enumerate(types)) {
+      auto bundle = dyn_cast<TupleType>(type);
+      if (!bundle)
+        continue;
+      auto members = attributes ? cast<DictionaryAttr>(attributes[index])
+                                      .getAs<MembersAttr>(attr::members)
+                                : MembersAttr();
+      if (!members)
+        return emitOpError(what)
+               << " " << index << " is a bundle without stretto.members";
+      if (members.size() != bundle.size())
+        return emitOpError(what)
+               << " " << index << " is a bundle of " << bundle.size()
+               << " with " << members.size() << " entries in stretto.members";
+    }
+    return success();
+  };
+  return success(
+      succeeded(check("argument", getArgumentTypes(), getArgAttrsAttr())) &&
+      succeeded(check("result", getResultTypes(), getResAttrsAttr())));
 }
 
 LogicalResult MicrobatchesOp::verify() {

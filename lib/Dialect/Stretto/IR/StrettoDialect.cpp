@@ -12,8 +12,22 @@ using namespace stretto;
 #define GET_OP_CLASSES
 #include "stretto/Dialect/Stretto/IR/StrettoOps.cpp.inc"
 
+namespace {
+/// Bundles repeat from instance to instance: `!bundle`, `!bundle1`, ….
+struct Aliases : public OpAsmDialectInterface {
+  using OpAsmDialectInterface::OpAsmDialectInterface;
+  AliasResult getAlias(Type type, llvm::raw_ostream &os) const override {
+    if (!isBundle(type))
+      return AliasResult::NoAlias;
+    os << "bundle";
+    return AliasResult::OverridableAlias;
+  }
+};
+} // namespace
+
 void StrettoDialect::initialize() {
   registerAttributes();
+  addInterfaces<Aliases>();
   addOperations<
 #define GET_OP_LIST
 #include "stretto/Dialect/Stretto/IR/StrettoOps.cpp.inc"

@@ -26,16 +26,35 @@ def Stretto_SegmentOp : Stretto_Op<"segment", [
   }];
 }
 
+/// A tensor, or several that move together.
+def Stretto_StepValue : Type<Or<[
+    CPred<"::llvm::isa<::mlir::RankedTensorType>($_self)">,
+    And<[CPred<"::llvm::isa<::mlir::TupleType>($_self)">,
+         CPred<"::llvm::all_of(::llvm::cast<::mlir::TupleType>($_self).getTypes(), "
+               "::llvm::IsaPred<::mlir::RankedTensorType>)">]>]>,
+    "ranked tensor or bundle of ranked tensors">;
+
 def Stretto_InvokeOp : Stretto_Op<"invoke", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "a call of a segment in a step";
   let description = [{
-    `instance` is the path of the layer instance: it keys random numbers.
+    `instance` is the path of the layer instance: it keys random numbers. A
+    bundle (a `tuple` of tensors) stands for its members, in order: as an operand
+    for as many arguments of the segment, as a result for as many results.
+    `%bundle[0, 2]` passes only these members.
   }];
-  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<AnyType>:$operands, StrAttr:$instance);
-  let results = (outs Variadic<AnyType>:$results);
+  let arguments = (ins FlatSymbolRefAttr:$callee, Variadic<Stretto_StepValue>:$operands, StrAttr:$instance,
+                       OptionalAttr<ArrayAttr>:$members);
+  let results = (outs Variadic<Stretto_StepValue>:$results);
   let assemblyFormat = [{
-    $callee `(` $operands `)` `instance` $instance attr-dict `:` functional-type($operands, $results)
+    $callee `` custom<Members>($operands, $members) `instance` $instance attr-dict `:`
+    functional-type($operands, $results)
   }];
+  let extraClassDeclaration = [{
+    /// What the segment takes and returns, bundles taken apart.
+    ::llvm::SmallVector<::stretto::TensorRef> getTensorOperands();
+    ::llvm::SmallVector<::stretto::TensorRef> getTensorResults();
+  }];
+  let hasVerifier = 1;
 }
 
 def Stretto_StepOp : Stretto_Op<"step", [
@@ -47,12 +66,18 @@ def Stretto_StepOp : Stretto_Op<"step", [
     `stretto.binding` likewise ("param:…", "moment1:…", "grad:NAME", "output:loss",
     "output:count", "output:grad_norm", "output:logits", …). Every call in the body is
     an `invoke`, a `microbatches` loop or `zeros`.
+
+    The parameters of a layer instance come as one bundle: a value of type
+    `tuple`, bound as "param:INSTANCE", whose `stretto.members` says what the
+    parameter "INSTANCE.NAME" of each member would. So a step costs little per
+    instance, however many parameters a layer has; `unbundle` spells it out.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,
                        OptionalAttr<StrAttr>:$sym_visibility,
                        OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
@@ -80,8 +105,8 @@ def Stretto_MicrobatchesOp : Stretto_Op<"microbatches", [AttrSizedOperandSegment
 }
 
 def Stretto_ZerosOp : Stretto_Op<"zeros", [Pure]> {
-  let summary = "a tensor of zeros at step level (an accumulator before its first use)";
+  let summary = "zeros at step level: an accumulator, or a bundle of them, before its first use";
   let arguments = (ins);
-  let results = (outs AnyRankedTensor:$result);
+  let results = (outs Stretto_StepValue:$result);
   let assemblyFormat = "attr-dict `:` type($result)";
 }

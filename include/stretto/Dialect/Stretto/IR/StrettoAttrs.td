@@ -205,4 +205,23 @@ def Stretto_ConstraintAttr : Stretto_Attr<"Constraint", "constraint"> {
   }];
 }
 
+def Stretto_MembersAttr : Stretto_Attr<"Members", "members"> {
+  let summary = "what the tensors of a bundle are";
+  let description = [{
+    `#stretto.members<[{name = "wq", stretto.dims = ["embed", "heads"]}, …]>`: per
+    member its name under the instance that the bundle belongs to, and the
+    attributes that a step argument or result of its own would carry. Instances
+    of one layer share one list.
+  }];
+  let parameters = (ins "::mlir::ArrayAttr":$list);
+  let assemblyFormat = "`<` $list `>`";
+  let genMnemonicAlias = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    unsigned size() const { return getList().size(); }
+    ::mlir::DictionaryAttr get(unsigned member) const;
+    ::mlir::StringAttr getName(unsigned member) const;
+  }];
+}
+
 #endif

@@ -35,8 +35,9 @@ constexpr llvm::StringLiteral constraint = "stretto.constraint";
 constexpr llvm::StringLiteral role = "stretto.role";
 constexpr llvm::StringLiteral alias = "stretto.alias";
 constexpr llvm::StringLiteral binding = "stretto.binding";
-constexpr llvm::StringLiteral mesh = "stretto.mesh";     // on the module
-constexpr llvm::StringLiteral recipe = "stretto.recipe"; // on the module
+constexpr llvm::StringLiteral members = "stretto.members"; // of a bundle
+constexpr llvm::StringLiteral mesh = "stretto.mesh";       // on the module
+constexpr llvm::StringLiteral recipe = "stretto.recipe";   // on the module
 } // namespace attr
 
 /// Is every pair equal in shape and element type, encodings aside?

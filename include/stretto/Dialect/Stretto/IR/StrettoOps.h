@@ -14,6 +14,7 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "stretto/Dialect/Stretto/IR/Bundle.h"
 #include "stretto/Dialect/Stretto/IR/StrettoDialect.h"
 
 #include "stretto/Dialect/Stretto/IR/StrettoInterfaces.h.inc"
@@ -32,6 +33,15 @@ public:
     return verifyDistribution(op);
   }
 };
+
+class InvokeOp;
+/// The operands of an invocation, with the members that it picks.
+mlir::ParseResult parseMembers(
+    mlir::OpAsmParser &parser,
+    llvm::SmallVectorImpl<mlir::OpAsmParser::UnresolvedOperand> &operands,
+    mlir::ArrayAttr &members);
+void printMembers(mlir::OpAsmPrinter &printer, InvokeOp invoke,
+                  mlir::OperandRange operands, mlir::ArrayAttr members);
 
 } // namespace stretto
 
