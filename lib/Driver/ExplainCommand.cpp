@@ -9,6 +9,7 @@
 #include "CommandLine.h"
 #include "ExplainOrigins.h"
 #include "mlir/IR/SymbolTable.h"
+#include "stretto/Dialect/Stretto/IR/Permutation.h"
 #include "stretto/Dialect/Stretto/IR/StrettoOps.h"
 #include "stretto/Dialect/Stretto/Transforms/Unbundle.h"
 #include "stretto/Support/Text.h"
@@ -114,13 +115,18 @@ static double bytesSent(Operation *op, int64_t members) {
     return 2 * share * in;
   if (isa<AllGatherOp>(op))
     return share * localBytes(op->getResult(0).getType());
+  if (auto permute = dyn_cast<PermuteOp>(op)) // on average
+    return in * (1 - keptShare(permute.getGroup().getMesh(),
+                               permute.getGroup().getAxes(),
+                               permute.getTo().getAxes()));
   return share * in;
 }
 
 static void explainSegment(SegmentOp segment, int64_t calls,
                            Explanation &explanation) {
   segment.walk([&](Operation *op) {
-    if (!isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp>(op))
+    if (!isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, PermuteOp>(
+            op))
       return;
     auto group = op->getAttrOfType<GroupAttr>("group");
     auto cause = op->getAttrOfType<StringAttr>("cause");

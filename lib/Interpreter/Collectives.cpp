@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Models.h"
+#include "stretto/Dialect/Stretto/IR/Permutation.h"
 
 using namespace mlir;
 using namespace stretto;
@@ -75,14 +76,22 @@ static TensorVector exchange(ReduceScatterOp op, ArrayRef<Tensor> members) {
   return results;
 }
 
+static TensorVector exchange(PermuteOp op, ArrayRef<Tensor> members) {
+  TensorVector results;
+  for (int64_t source : membersBy(op.getGroup(), op.getTo()))
+    results.push_back(members[source]);
+  return results;
+}
+
 static TensorVector exchange(AllToAllOp op, ArrayRef<Tensor> members) {
   int64_t dim = op.getSplitDim();
   int64_t size = members[0].getShape()[dim] / members.size();
   TensorVector results;
-  for (size_t to = 0; to < members.size(); ++to) {
+  GroupAttr group = op.getGroup();
+  for (int64_t block : membersBy(group, op.getTo().value_or(group))) {
     TensorVector parts;
     for (const Tensor &from : members)
-      parts.push_back(slice(from, dim, to * size, size));
+      parts.push_back(slice(from, dim, block * size, size));
     results.push_back(concat(parts, op.getConcatDim()));
   }
   return results;
@@ -109,6 +118,6 @@ template <typename... Ops> void attachExchanges(MLIRContext *context) {
 
 void interp::attachCollectives(MLIRContext *context) {
   attachEvaluations<ShardSliceOp, KeepFirstOp, PadExtentOp>(context);
-  attachExchanges<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp>(
-      context);
+  attachExchanges<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp,
+                  PermuteOp>(context);
 }

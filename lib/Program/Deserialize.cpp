@@ -253,7 +253,10 @@ private:
         ReduceKind(collective.reduce), toType(context, collective.dtype), group,
         uses, collective.outer, collective.middle, collective.inner,
         collective.cause.empty() ? StringAttr()
-                                 : builder.getStringAttr(collective.cause));
+                                 : builder.getStringAttr(collective.cause),
+        collective.to.empty()
+            ? GroupAttr()
+            : GroupAttr::get(context, mesh, fromAxes(collective.to)));
   }
 
   //===--------------------------------------------------------------------===//

@@ -286,6 +286,8 @@ private:
     collective.middle = op.getMiddle();
     collective.inner = op.getInner();
     collective.cause = op.getCause().value_or("").str();
+    if (GroupAttr to = op.getToAttr())
+      collective.to = toAxes(to.getAxes());
     if (failed(setDType(op, op.getType(), collective.dtype)))
       return failure();
     return std::move(collective);

@@ -12,7 +12,7 @@ using namespace stretto;
 using program::CollectiveKind;
 
 uint64_t stretto::bytesSent(const program::Collective &collective,
-                            int64_t members, int64_t member) {
+                            int64_t members, int64_t member, int64_t sender) {
   uint64_t width = runtime::bytesOf(collective.dtype());
   uint64_t block = uint64_t(collective.outer()) * collective.inner();
   uint64_t others = members - 1;
@@ -26,6 +26,8 @@ uint64_t stretto::bytesSent(const program::Collective &collective,
     return others * block * width;
   case CollectiveKind::AllToAll:
     return others * block * collective.middle() * width;
+  case CollectiveKind::Permute: // one other member gets it, or it stays
+    return sender == member ? 0 : block * width;
   }
   return 0;
 }
@@ -58,7 +60,8 @@ void forEachCollective(const runtime::Program &program,
         auto *axes = table.groups()->Get(collective->group())->axes();
         visit(segment, *command, *collective,
               bytesSent(*collective, runtime::Mesh::product(axes),
-                        program.mesh().memberIndex(rank, axes)));
+                        program.mesh().memberIndex(rank, axes),
+                        program.mesh().memberIndex(rank, collective->to())));
       }
   }
 }

@@ -203,7 +203,8 @@ std::vector<program::AxisRef> gatheredAxes(const program::Program &program,
          all(segmentOf(program, *call).commands())) {
       const program::Collective *gather = command->payload_as_Collective();
       if (!gather || (gather->kind() != program::CollectiveKind::AllGather &&
-                      gather->kind() != program::CollectiveKind::AllToAll))
+                      gather->kind() != program::CollectiveKind::AllToAll &&
+                      gather->kind() != program::CollectiveKind::Permute))
         continue;
       program::Region source =
           rangeOf(*call, *command->operands()->Get(0)).region;

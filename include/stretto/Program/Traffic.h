@@ -20,9 +20,11 @@ namespace stretto {
 ///   all-reduce                  S - slice + (n-1) slice; 2 (n-1)/n S if n | S
 ///   all-gather                  (n-1)/n S
 ///   reduce-scatter, all-to-all  (n-1)/n S
+///   permute                     S, or 0 where `sender`, the member whose
+///                               block comes here, is the member itself
 /// where slice = floor((k+1) S/n) - floor(k S/n) is what member k reduces.
 uint64_t bytesSent(const program::Collective &collective, int64_t members,
-                   int64_t member);
+                   int64_t member, int64_t sender = -1);
 
 struct TrafficRow {
   int64_t rank = 0;

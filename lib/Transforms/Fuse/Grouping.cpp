@@ -21,7 +21,7 @@ static constexpr unsigned maxBuffers = 48;
 
 bool stretto::isCommand(Operation *op) {
   return isa<GemmOp, AttentionOp, AttentionGradOp, AllReduceOp, AllGatherOp,
-             ReduceScatterOp, AllToAllOp, LaunchOp, YieldOp>(op);
+             ReduceScatterOp, AllToAllOp, PermuteOp, LaunchOp, YieldOp>(op);
 }
 
 /// Is the operation copied into every kernel that uses it?

@@ -76,7 +76,7 @@ private:
   LogicalResult emitCommand(Operation *op) {
     return TypeSwitch<Operation *, LogicalResult>(op)
         .Case<LaunchOp, GemmOp, AttentionOp, AttentionGradOp, AllReduceOp,
-              AllGatherOp, ReduceScatterOp, AllToAllOp>(
+              AllGatherOp, ReduceScatterOp, AllToAllOp, PermuteOp>(
             [&](auto op) { return emit(op); })
         .Default([&](Operation *op) {
           return op->emitOpError(
@@ -166,12 +166,12 @@ private:
   template <typename OpT>
   LogicalResult emitCollective(OpT op, exec::CollectiveKind kind, Sizes sizes,
                                ReduceKind reduce = ReduceKind::Sum,
-                               Attribute source = {}) {
+                               Attribute source = {}, GroupAttr to = {}) {
     exec::CollectiveOp::create(
         builder, op.getLoc(), kind, reduce, elementType(op.getResult()),
         op.getGroup(),
         list({source ? source : read(op.getX()), write(op.getResult())}),
-        sizes.outer, sizes.middle, sizes.inner, op.getCauseAttr());
+        sizes.outer, sizes.middle, sizes.inner, op.getCauseAttr(), to);
     return success();
   }
   LogicalResult emit(AllReduceOp op) {
@@ -187,17 +187,17 @@ private:
                           splitAt(typeOf(op.getResult()), op.getDim()),
                           op.getKind());
   }
+  LogicalResult emit(PermuteOp op) {
+    return emitCollective(op, exec::CollectiveKind::Permute,
+                          splitAt(typeOf(op.getX()), 0), ReduceKind::Sum, {},
+                          op.getTo());
+  }
   /// Splitting a dimension and concatenating on a more minor one is what the
   /// command does; in the other order the blocks are brought together before.
   LogicalResult emit(AllToAllOp op) {
     RankedTensorType type = typeOf(op.getX());
     int64_t split = op.getSplitDim(), concat = op.getConcatDim();
     int64_t members = op.getGroup().getNumMembers();
-    if (split < concat)
-      return emitCollective(op, exec::CollectiveKind::AllToAll,
-                            {product(type, 0, split),
-                             product(type, split, concat) / members,
-                             product(type, concat, type.getRank())});
     ExchangeBlocks blocks = ExchangeBlocks::of(op);
     Attribute source = read(op.getX());
     if (const Buffer *moved = plan.workspaceOf(op)) {
@@ -209,6 +209,9 @@ private:
       source = use(*moved, Access::Read);
     }
     Sizes sizes = {blocks.outer, 1, blocks.before * blocks.block};
+    if (split < concat)
+      sizes = {product(type, 0, split), product(type, split, concat) / members,
+               product(type, concat, type.getRank())};
     return emitCollective(op, exec::CollectiveKind::AllToAll, sizes,
                           ReduceKind::Sum, source);
   }

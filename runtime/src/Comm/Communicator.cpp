@@ -21,6 +21,7 @@ int64_t CollectiveShape::sourceElements(int64_t n) const {
   switch (kind) {
   case CollectiveKind::AllReduce:
   case CollectiveKind::AllGather:
+  case CollectiveKind::Permute:
     return outer * inner;
   case CollectiveKind::ReduceScatter:
     return outer * n * inner;
@@ -34,6 +35,7 @@ int64_t CollectiveShape::targetElements(int64_t n) const {
   switch (kind) {
   case CollectiveKind::AllReduce:
   case CollectiveKind::ReduceScatter:
+  case CollectiveKind::Permute:
     return outer * inner;
   case CollectiveKind::AllGather:
     return outer * n * inner;

@@ -13,6 +13,8 @@
 
 #include "Saturating.h"
 
+#include <algorithm>
+#include <array>
 #include <set>
 
 namespace stretto::runtime {
@@ -64,6 +66,25 @@ Status verifyAxes(const program::Program &program, const AxisRefs *axes,
     used.push_back(ref);
   }
   return Status::ok();
+}
+
+/// Axis, pre, size.
+using Place = std::array<uint64_t, 3>;
+
+/// In the order of the mesh, neighbours merged.
+std::vector<Place> inMeshOrder(const AxisRefs *axes) {
+  std::vector<Place> sorted, merged;
+  for (const AxisRef *ref : all(axes))
+    if (ref->size() > 1)
+      sorted.push_back({ref->axis(), ref->pre(), ref->size()});
+  std::sort(sorted.begin(), sorted.end());
+  for (const Place &place : sorted)
+    if (!merged.empty() && merged.back()[0] == place[0] &&
+        merged.back()[1] * merged.back()[2] == place[1])
+      merged.back()[2] *= place[2];
+    else
+      merged.push_back(place);
+  return merged;
 }
 
 Status verifyGroups(const program::Program &program) {
@@ -279,6 +300,15 @@ Status verifyScalar(const program::Program &program, const Scalar *scalar) {
     if (term->symbol() == Symbol::AxisIndex)
       STRETTO_TRY(verifyAxis(program, term->axis()));
   }
+  return Status::ok();
+}
+
+Status verifyOrder(const program::Program &program, const AxisRefs *axes,
+                   const AxisRefs *order) {
+  std::vector<const AxisRef *> used;
+  STRETTO_TRY(verifyAxes(program, order, used).within("its order"));
+  if (inMeshOrder(axes) != inMeshOrder(order))
+    return reject("its order is not of the axes of its group");
   return Status::ok();
 }
 

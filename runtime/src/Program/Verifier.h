@@ -41,6 +41,9 @@ Status verifyMeaning(const program::Program &program);
 
 /// A sub-axis reference, and lists of them, against the mesh of `program`.
 Status verifyAxis(const program::Program &program, const program::AxisRef *ref);
+/// `order` lists the axes of a group of `axes` in another order.
+Status verifyOrder(const program::Program &program, const AxisRefs *axes,
+                   const AxisRefs *order);
 Status verifyScalar(const program::Program &program,
                     const program::Scalar *scalar);
 

@@ -203,8 +203,12 @@ Status verifyPayload(const program::Program &program, const Command &command,
       collective.inner() < 1)
     return reject("sizes ", collective.outer(), " x ", collective.middle(),
                   " x ", collective.inner(), " must be at least 1");
-  uint64_t members =
-      Mesh::product(program.groups()->Get(collective.group())->axes());
+  const AxisRefs *axes = program.groups()->Get(collective.group())->axes();
+  if (collective.kind() == CollectiveKind::Permute)
+    STRETTO_TRY(verifyOrder(program, axes, collective.to()));
+  else if (count(collective.to()))
+    return reject("only a permutation has an order of its members");
+  uint64_t members = Mesh::product(axes);
   uint64_t one =
       saturatingMul(saturatingMul(collective.outer(), collective.inner()),
                     bytesOf(collective.dtype()));

@@ -136,6 +136,39 @@ TEST(Collectives, AllToAllExchangesBlocks) {
   }
 }
 
+/// The members of the groups of cases()[3] (rows: a group) counted by {dp, tp}:
+/// member k of {tp, dp} = (tp, dp) = (k / 2, k % 2) has number 3 dp + tp.
+static int64_t countedTheOtherWay(int64_t k) { return 3 * (k % 2) + k / 2; }
+
+static std::string otherOrder(const Case &c) {
+  return ", to = #stretto.group<mesh<" + c.mesh + ">, {dp, tp}>";
+}
+
+TEST(Collectives, PermuteMovesShardsToWhereTheOtherOrderCountsThem) {
+  const Case &c = cases()[3];
+  RankTensors x = different(c, {2, 3});
+  RankTensors y = runCollective(c, "permute", otherOrder(c), {2, 3}, {2, 3}, x);
+  const std::vector<int> &group = c.groups[0];
+  for (size_t k = 0; k < group.size(); ++k)
+    EXPECT_EQ(y[group[k]].getFloats(),
+              x[group[countedTheOtherWay(k)]].getFloats());
+}
+
+TEST(Collectives, AllToAllHandsOutBlocksInTheOtherOrder) {
+  const Case &c = cases()[3];
+  RankTensors x = different(c, {6, 2});
+  RankTensors y = runCollective(c, "all_to_all",
+                                ", split_dim = 0 : i64, concat_dim = 1 : i64" +
+                                    otherOrder(c),
+                                {6, 2}, {1, 12}, x);
+  const std::vector<int> &group = c.groups[0];
+  for (size_t to = 0; to < group.size(); ++to)
+    for (size_t from = 0; from < group.size(); ++from)
+      for (int64_t e = 0; e < 2; ++e)
+        EXPECT_EQ(y[group[to]].getFloats()[from * 2 + e],
+                  x[group[from]].getFloats()[countedTheOtherWay(to) * 2 + e]);
+}
+
 TEST(Collectives, ShardSliceAndKeepFirstNeedNoCommunication) {
   for (const Case &c : cases()) {
     int64_t n = c.groups[0].size();

@@ -70,6 +70,13 @@ TEST(Traffic, ClosedForms) {
   }
 }
 
+TEST(Traffic, APermutationSendsItsBlockOrKeepsIt) {
+  flatbuffers::FlatBufferBuilder builder;
+  const auto &permute = make(builder, CollectiveKind::Permute, 3, 1, 10);
+  EXPECT_EQ(bytesSent(permute, 4, /*member=*/2, /*sender=*/1), 4u * 30);
+  EXPECT_EQ(bytesSent(permute, 4, /*member=*/2, /*sender=*/2), 0u);
+}
+
 TEST(Traffic, OfALoweredStep) {
   Lowered lowered("Memory/train-step.mlir");
   ASSERT_TRUE(lowered.module);

@@ -1,6 +1,7 @@
 //===- Collectives.cpp - changes of distribution --------------------------===//
 
 #include "RuleUtils.h"
+#include "stretto/Dialect/Stretto/IR/Permutation.h"
 
 using namespace mlir;
 using namespace stretto;
@@ -58,6 +59,48 @@ LogicalResult ReduceScatterOp::verify() {
 LogicalResult ShardSliceOp::verify() {
   return verifyShape(*this, getGroup(), -1, getDim());
 }
+
+/// The axes cut so that no two references share a part of a rank's coordinate
+/// and neighbours are merged, in the order of the mesh.
+static SmallVector<AxisRef> inMeshOrder(ArrayRef<AxisRef> axes) {
+  SmallVector<AxisRef> sorted(axes);
+  llvm::sort(sorted);
+  return canonicalAxes(sorted);
+}
+
+/// `to` counts the members of the operation's group in another order.
+static LogicalResult verifyOrder(Operation *op, GroupAttr group, GroupAttr to) {
+  if (group.getMesh() != to.getMesh())
+    return op->emitOpError("counts members on another mesh, ")
+           << to.getMesh() << ", than that of its group, " << group.getMesh();
+  for (unsigned i = 0; i < to.getAxes().size(); ++i)
+    if (axesOverlap(to.getAxes()[i], to.getAxes().drop_front(i + 1)))
+      return op->emitOpError("counts members by an axis twice in ")
+             << toString(to.getMesh(), to.getAxes());
+  if (inMeshOrder(group.getAxes()) != inMeshOrder(to.getAxes()))
+    return op->emitOpError("counts members by ")
+           << toString(to.getMesh(), to.getAxes())
+           << ", which are not the axes of its group "
+           << toString(group.getMesh(), group.getAxes());
+  return success();
+}
+
 LogicalResult AllToAllOp::verify() {
+  if (getTo()) {
+    if (failed(verifyOrder(*this, getGroup(), *getTo())))
+      return failure();
+    SmallVector<AxisRef> members(getGroup().getAxes());
+    SmallVector<AxisRef> blocks(getTo()->getAxes());
+    if (!cutAlike(members, blocks))
+      return emitOpError("counts blocks by ")
+             << toString(getGroup().getMesh(), blocks)
+             << ", which cannot be cut into the same sub-axes as its group "
+             << toString(getGroup().getMesh(), members);
+  }
   return verifyShape(*this, getGroup(), getConcatDim(), getSplitDim());
+}
+LogicalResult PermuteOp::verify() {
+  if (failed(verifyOrder(*this, getGroup(), getTo())))
+    return failure();
+  return verifyShape(*this, getGroup(), -1, -1);
 }

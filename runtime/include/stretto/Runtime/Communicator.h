@@ -24,6 +24,7 @@ namespace stretto::runtime {
 ///   AllGather      src [outer, inner]            dst [outer, n, inner]
 ///   ReduceScatter  src [outer, n, inner]         dst [outer, inner]
 ///   AllToAll       src [outer, n, middle, inner] dst [outer, middle, n, inner]
+///   Permute        src [outer, inner]            dst [outer, inner]
 struct CollectiveShape {
   program::CollectiveKind kind = program::CollectiveKind::AllReduce;
   program::ReduceKind reduce = program::ReduceKind::Sum;
@@ -44,6 +45,7 @@ struct CollectiveTask {
   CollectiveShape shape;
   const void *source = nullptr;
   void *target = nullptr;
+  int64_t sender = -1; ///< of a Permute: the member whose source comes here
 };
 
 class Communicator {

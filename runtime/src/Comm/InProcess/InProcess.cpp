@@ -46,7 +46,7 @@ public:
     STRETTO_TRY(group->barrier(me));
     STRETTO_TRY(group->checkShapes());
     for (size_t i = 0; i < count; ++i)
-      STRETTO_TRY(tasks[i].shape.check());
+      STRETTO_TRY(check(tasks[i]));
     STRETTO_TRY(move(tasks, count));
     STRETTO_TRY(group->barrier(me));
     sentBytes += mine.readBytes.exchange(0, std::memory_order_relaxed);
@@ -55,6 +55,15 @@ public:
   using Communicator::run;
 
 private:
+  Status check(const CollectiveTask &task) const {
+    if (task.shape.kind == CollectiveKind::Permute &&
+        (task.sender < 0 || task.sender >= size()))
+      return failure(Code::Internal,
+                     "a permutation gets its block from member ", task.sender,
+                     " of ", size());
+    return task.shape.check();
+  }
+
   Status move(const CollectiveTask *tasks, size_t count) {
     bool inTwoSteps = false;
     for (current = 0; current < count; ++current) {
@@ -73,6 +82,9 @@ private:
         break;
       case CollectiveKind::AllToAll:
         allToAll(shape, target);
+        break;
+      case CollectiveKind::Permute:
+        permute(shape, tasks[current].sender, target);
         break;
       }
     }
@@ -138,6 +150,12 @@ private:
                from + ((o * n + me) * shape.middle + m) * block, block);
       countRead(j, shape.outer * shape.middle * block);
     }
+  }
+
+  void permute(const CollectiveShape &shape, int64_t sender, char *target) {
+    int64_t bytes = shape.outer * shape.inner * bytesOf(shape.dtype);
+    copy(target, sourceOf(sender), bytes);
+    countRead(sender, bytes);
   }
 
   /// Elements [begin, begin + count) of all sources, in member order.

@@ -51,7 +51,8 @@ def Program_CollectiveKind : Program_Enum<"CollectiveKind", "collective", [
     I32EnumAttrCase<"AllReduce", 0, "all_reduce">,
     I32EnumAttrCase<"AllGather", 1, "all_gather">,
     I32EnumAttrCase<"ReduceScatter", 2, "reduce_scatter">,
-    I32EnumAttrCase<"AllToAll", 3, "all_to_all">]>;
+    I32EnumAttrCase<"AllToAll", 3, "all_to_all">,
+    I32EnumAttrCase<"Permute", 4, "permute">]>;
 def Program_CollectiveKindAttr
     : EnumAttr<Program_Dialect, Program_CollectiveKind, "collective_kind">;
 

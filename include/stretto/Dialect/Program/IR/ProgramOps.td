@@ -100,9 +100,10 @@ def Program_CollectiveOp : Program_Command<"collective", "communication of a gro
   let description = "Operands: source, destination; outer, middle, inner as the schema's Collective.";
   let arguments = WithStream<(ins Program_CollectiveKindAttr:$kind, Stretto_ReduceKindAttr:$reduce,
       TypeAttr:$type, Stretto_GroupAttr:$group, Program_Operands:$uses,
-      I64Attr:$outer, I64Attr:$middle, I64Attr:$inner, OptionalAttr<StrAttr>:$cause)>.args;
+      I64Attr:$outer, I64Attr:$middle, I64Attr:$inner, OptionalAttr<StrAttr>:$cause,
+      OptionalAttr<Stretto_GroupAttr>:$to)>.args;
   let assemblyFormat = [{
-    `` $kind `` $reduce $type `` custom<Operands>($uses) `over` $group
+    `` $kind `` $reduce $type `` custom<Operands>($uses) `over` $group (`to` $to^)?
     `sizes` $outer `x` $middle `x` $inner (`cause` $cause^)? attr-dict
   }];
 }

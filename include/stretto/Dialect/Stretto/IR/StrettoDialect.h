@@ -38,6 +38,7 @@ constexpr llvm::StringLiteral binding = "stretto.binding";
 constexpr llvm::StringLiteral members = "stretto.members"; // of a bundle
 constexpr llvm::StringLiteral mesh = "stretto.mesh";       // on the module
 constexpr llvm::StringLiteral recipe = "stretto.recipe";   // on the module
+constexpr llvm::StringLiteral links = "stretto.links";     // on the module
 } // namespace attr
 
 /// Is every pair equal in shape and element type, encodings aside?
