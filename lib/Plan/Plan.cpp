@@ -51,7 +51,21 @@ const MeshAxis *Plan::findAxis(llvm::StringRef name) const {
   return nullptr;
 }
 
-int64_t Plan::numParts(llvm::ArrayRef<std::string> axes) const {
+/// The mesh axes behind a name: itself, or the members of the group.
+static void expandAxis(const Plan &plan, const std::string &name,
+                       std::vector<std::string> &axes) {
+  for (const AxisGroup &group : plan.groups)
+    if (group.name == name) {
+      axes.insert(axes.end(), group.axes.begin(), group.axes.end());
+      return;
+    }
+  axes.push_back(name);
+}
+
+int64_t Plan::numParts(llvm::ArrayRef<std::string> names) const {
+  std::vector<std::string> axes;
+  for (const std::string &name : names)
+    expandAxis(*this, name, axes);
   int64_t product = 1;
   for (const std::string &name : axes)
     if (const MeshAxis *axis = findAxis(name))
@@ -71,17 +85,6 @@ bool stretto::globCovers(llvm::StringRef glob, llvm::StringRef path) {
     if (!prefix.contains('.'))
       return false;
   }
-}
-
-/// The mesh axes behind a name: itself, or the members of the group.
-static void expandAxis(const Plan &plan, const std::string &name,
-                       std::vector<std::string> &axes) {
-  for (const AxisGroup &group : plan.groups)
-    if (group.name == name) {
-      axes.insert(axes.end(), group.axes.begin(), group.axes.end());
-      return;
-    }
-  axes.push_back(name);
 }
 
 Plan::Placement Plan::resolve(llvm::StringRef path,

@@ -31,10 +31,7 @@ static void checkAxesImplemented(const Plan &plan, Diagnostics &diags) {
 
 /// True if splitting over the axes changes anything.
 static bool splits(const Plan &plan, llvm::ArrayRef<std::string> axes) {
-  return llvm::any_of(axes, [&](const std::string &name) {
-    const MeshAxis *axis = plan.findAxis(name);
-    return !axis || axis->size > 1;
-  });
+  return plan.numParts(axes) > 1;
 }
 
 static void checkRulesImplemented(const Plan &plan, Diagnostics &diags) {
@@ -75,10 +72,6 @@ static void checkPipelineImplemented(const PipelinePolicy &pipeline,
 }
 
 static void checkPoliciesImplemented(const Plan &plan, Diagnostics &diags) {
-  if (!plan.groups.empty())
-    (void)diags.error(plan.groups.front().location,
-                      "'groups' are not implemented yet; give each dimension "
-                      "mesh axes, for instance [dp, tp]");
   for (const ZeroRule &rule : plan.zero)
     if (!rule.isNeutral())
       (void)diags.error(rule.location,
@@ -149,6 +142,8 @@ private:
   void checkDivides(const NamedTensor &tensor, const NamedTensor::Dim &dim,
                     const Plan::Placement &placement);
   std::string suggestPath(llvm::StringRef glob) const;
+  std::string viewOf(const Plan::Placement &placement,
+                     const std::string &axis) const;
 
   const Plan &plan;
   llvm::ArrayRef<NamedTensor> tensors;
@@ -260,6 +255,17 @@ void NameChecker::checkDivides(const NamedTensor &tensor,
                         " ranks; choose sizes that divide, or 'uneven: pad'");
 }
 
+/// " (of group 'ep')" where a rule names the axis by a group.
+std::string NameChecker::viewOf(const Plan::Placement &placement,
+                                const std::string &axis) const {
+  if (placement.rule)
+    for (const std::string &name : placement.rule->axes)
+      for (const AxisGroup &group : plan.groups)
+        if (group.name == name && llvm::is_contained(group.axes, axis))
+          return " (of group " + quote(name) + ")";
+  return "";
+}
+
 void NameChecker::checkTensor(const NamedTensor &tensor) {
   llvm::SmallVector<std::pair<std::string, Plan::Placement>> used;
   for (const NamedTensor::Dim &dim : tensor.dims) {
@@ -273,11 +279,13 @@ void NameChecker::checkTensor(const NamedTensor &tensor) {
             !reported.insert("axis " + axis).second)
           continue;
         (void)diags.error(placement.location,
-                          "axis " + quote(axis) + " would split both " +
-                              quote(otherName) + " and " + quote(dim.name) +
-                              " of " + quote(tensor.path) +
+                          "axis " + quote(axis) + viewOf(placement, axis) +
+                              " would split both " + quote(otherName) +
+                              " and " + quote(dim.name) + " of " +
+                              quote(tensor.path) +
                               "; an axis can split one dimension of a tensor");
-        diags.note(other.location, quote(otherName) + " takes it here");
+        diags.note(other.location,
+                   quote(otherName) + " takes it here" + viewOf(other, axis));
       }
     used.push_back({dim.name, std::move(placement)});
   }

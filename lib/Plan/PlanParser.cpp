@@ -24,6 +24,7 @@ private:
   void readMesh(const YamlNode &node);
   void checkMeshProduct(const YamlNode &node);
   void readGroups(const YamlNode &node);
+  void readLinks(const YamlNode &node);
   void readShard(const YamlNode &node);
   void readShardRule(const YamlNode &node);
   DimensionRule readDimension(const YamlNode::Key &key, const YamlNode &node);
@@ -174,6 +175,36 @@ void Parser::readGroups(const YamlNode &node) {
     groups.push_back({key.name, std::move(axes), key.location});
   }
   plan.groups = std::move(groups);
+}
+
+void Parser::readLinks(const YamlNode &node) {
+  if (!node.isMap()) {
+    (void)diags.error(node.location,
+                      "'links' must be a map from axis to { latency: seconds, "
+                      "bandwidth: bytes per second }, got " +
+                          node.describe());
+    return;
+  }
+  for (auto [key, value] : llvm::zip(node.keys, node.items)) {
+    std::vector<llvm::StringRef> axes;
+    for (const MeshAxis &axis : plan.mesh)
+      axes.push_back(axis.name);
+    if (!llvm::is_contained(axes, key.name))
+      (void)diags.error(key.location, "the mesh has no axis " +
+                                          quote(key.name) +
+                                          suggest(key.name, axes, "its axes"));
+    AxisLink link;
+    link.axis = key.name;
+    link.location = key.location;
+    YamlMap map(value, "links." + key.name, diags);
+    double number;
+    if (map.number("latency", number, {0, 1}))
+      link.latency = number;
+    if (map.number("bandwidth", number, {1, 1e13}))
+      link.bandwidth = number;
+    map.finish();
+    plan.links.push_back(std::move(link));
+  }
 }
 
 // ---- shard rules
@@ -350,10 +381,10 @@ llvm::FailureOr<Plan> Parser::run() {
   readMicrobatches(map);
   using Reader = void (Parser::*)(const YamlNode &);
   const std::pair<llvm::StringRef, Reader> sections[] = {
-      {"mesh", &Parser::readMesh},      {"groups", &Parser::readGroups},
-      {"shard", &Parser::readShard},    {"pipeline", &Parser::readPipeline},
-      {"zero", &Parser::readZero},      {"recompute", &Parser::readRecompute},
-      {"overlap", &Parser::readOverlap}};
+      {"mesh", &Parser::readMesh},           {"groups", &Parser::readGroups},
+      {"links", &Parser::readLinks},         {"shard", &Parser::readShard},
+      {"pipeline", &Parser::readPipeline},   {"zero", &Parser::readZero},
+      {"recompute", &Parser::readRecompute}, {"overlap", &Parser::readOverlap}};
   for (auto [key, read] : sections)
     if (const YamlNode *node = map.find(key))
       (this->*read)(*node);

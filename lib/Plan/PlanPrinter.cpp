@@ -59,6 +59,21 @@ static void printShard(const Plan &plan, llvm::raw_ostream &os) {
   }
 }
 
+static void printLinks(const Plan &plan, llvm::raw_ostream &os) {
+  if (plan.links.empty())
+    return;
+  os << "links:\n";
+  for (const AxisLink &link : plan.links) {
+    os << "  " << yamlWord(link.axis) << ": {";
+    llvm::ListSeparator comma;
+    if (link.latency)
+      os << comma << " latency: " << formatNumber(*link.latency);
+    if (link.bandwidth)
+      os << comma << " bandwidth: " << formatNumber(*link.bandwidth);
+    os << " }\n";
+  }
+}
+
 static void printPipeline(const Plan &plan, llvm::raw_ostream &os) {
   const PipelinePolicy &pipeline = plan.pipeline;
   os << "pipeline: { ";
@@ -111,6 +126,7 @@ std::string Plan::toYaml() const {
   llvm::raw_string_ostream os(text);
   os << "plan: " << version << "\n";
   printMesh(*this, os);
+  printLinks(*this, os);
   printShard(*this, os);
   os << "uneven: " << (uneven == UnevenPolicy::Pad ? "pad" : "error") << "\n";
   if (microBatchSize)

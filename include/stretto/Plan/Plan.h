@@ -32,6 +32,14 @@ struct AxisGroup {
   SourceLocation location;
 };
 
+/// What the links along a mesh axis can do, where the plan says it.
+struct AxisLink {
+  std::string axis;
+  std::optional<double> latency;   // seconds of one round
+  std::optional<double> bandwidth; // bytes per second that a rank sends
+  SourceLocation location;
+};
+
 /// One entry of a shard rule: a logical dimension and the axes it is split
 /// over, major to minor; no axes: the dimension stays whole.
 struct DimensionRule {
@@ -107,6 +115,7 @@ struct Plan {
   /// Outermost axis first; rank = row-major index. Never empty after parsing.
   std::vector<MeshAxis> mesh;
   std::vector<AxisGroup> groups;
+  std::vector<AxisLink> links;
   /// In order; the last rule that matches wins, dimension by dimension.
   std::vector<ShardRule> shard;
   bool shardIsDefault = true; // nobody wrote `shard`
@@ -127,7 +136,8 @@ struct Plan {
 
   int64_t numRanks() const;
   const MeshAxis *findAxis(llvm::StringRef name) const;
-  /// The number of parts that these mesh axes make; unknown names count as 1.
+  /// The number of parts that these axes and groups make; unknown names count
+  /// as 1.
   int64_t numParts(llvm::ArrayRef<std::string> axes) const;
 
   struct Placement {

@@ -190,12 +190,29 @@ static std::string freeName(SymbolTable &symbols, StringRef name) {
   return candidate;
 }
 
+/// What the plan says about the links of the mesh; null if nothing.
+static DictionaryAttr linksOf(MLIRContext *context, const Plan &plan) {
+  Builder builder(context);
+  NamedAttrList axes;
+  for (const AxisLink &link : plan.links) {
+    NamedAttrList entries;
+    if (link.latency)
+      entries.set("latency", builder.getF64FloatAttr(*link.latency));
+    if (link.bandwidth)
+      entries.set("bandwidth", builder.getF64FloatAttr(*link.bandwidth));
+    axes.set(link.axis, entries.getDictionary(context));
+  }
+  return axes.empty() ? DictionaryAttr() : axes.getDictionary(context);
+}
+
 LogicalResult stretto::applyPlan(ModuleOp module, const Plan &plan,
                                  Diagnostics &diagnostics) {
   if (failed(checkImplemented(plan, diagnostics)) ||
       failed(checkNames(plan, namedTensors(module), diagnostics)))
     return failure();
   module->setAttr(attr::mesh, meshOf(module.getContext(), plan));
+  if (DictionaryAttr links = linksOf(module.getContext(), plan))
+    module->setAttr(attr::links, links);
   SymbolTable symbols(module);
   llvm::StringMap<std::unique_ptr<DimClasses>> classes;
   std::map<std::pair<std::string, std::vector<const void *>>, LayerOp> layers;

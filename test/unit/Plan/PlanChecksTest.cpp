@@ -44,7 +44,6 @@ TEST(PlanImplemented, TheRestIsRefusedByName) {
     const char *line, *name;
   } cases[] = {{"zero: 1", "'zero'"},
                {"recompute: full", "'recompute: full'"},
-               {"groups: { ep: [dp, tp] }", "'groups'"},
                {"overlap: { bucket: 1MiB }", "'overlap'"},
                {"overlap: { prefetch: 0 }", "'overlap'"},
                {"pipeline: { schedule: zb }", "'pipeline'"},
@@ -124,6 +123,16 @@ TEST(PlanNames, AnAxisSplitsOneDimensionOfATensor) {
             "'heads' of 'layers.0.attn.wq'; an axis can split one dimension "
             "of a tensor\n"
             "p.yaml:3:22: note: 'embed' takes it here\n");
+}
+
+TEST(PlanNames, TwoViewsOfTheSameRanksDoNotMeetInOneTensor) {
+  EXPECT_EQ(nameErrors("plan: 1\nmesh: { dp: 2, tp: 2 }\n"
+                       "groups: { ep: [dp, tp] }\n"
+                       "shard: [{ heads: tp, embed: ep }]\n"),
+            "p.yaml:4:11: error: axis 'tp' would split both 'embed' and "
+            "'heads' of 'layers.0.attn.wq'; an axis can split one dimension "
+            "of a tensor\n"
+            "p.yaml:4:22: note: 'embed' takes it here (of group 'ep')\n");
 }
 
 TEST(PlanNames, UnevenSizesFollowThePolicy) {

@@ -164,6 +164,39 @@ TEST(Plan, ErrorsSayWhereWhatAndHow) {
             0u);
 }
 
+TEST(Plan, LinksAreNumbersOfAMachine) {
+  const char *links = "plan: 1\nmesh: { dp: 2, tp: 4 }\n"
+                      "links: { tp: { latency: 2.0e-6, bandwidth: 1.0e11 } }\n";
+  Plan plan = parse(links);
+  ASSERT_EQ(plan.links.size(), 1u);
+  EXPECT_EQ(plan.links[0].axis, "tp");
+  EXPECT_EQ(plan.links[0].latency, 2e-6);
+  EXPECT_EQ(plan.links[0].bandwidth, 1e11);
+  EXPECT_EQ(parse(plan.toYaml().c_str()).toYaml(), plan.toYaml());
+  EXPECT_NE(plan.toYaml().find("latency: 2e-06"), std::string::npos);
+  EXPECT_EQ(errorsOf("plan: 1\nlinks: { tpp: { latency: 0 } }\n"),
+            "p.yaml:2:10: error: the mesh has no axis 'tpp'; did you mean "
+            "'tp'?\n");
+  EXPECT_NE(errorsOf("plan: 1\nlinks: { tp: { latency: -1 } }\n")
+                .find("'links.tp.latency' must be"),
+            std::string::npos);
+  EXPECT_NE(errorsOf("plan: 1\nlinks: { tp: { bandwidth: nan } }\n")
+                .find("'links.tp.bandwidth' must be"),
+            std::string::npos);
+  EXPECT_NE(errorsOf("plan: 1\nlinks: { tp: { speed: 1 } }\n")
+                .find("unknown key 'speed' in 'links.tp'"),
+            std::string::npos);
+  EXPECT_NE(errorsOf("plan: 1\nlinks: 3\n").find("'links' must be a map"),
+            std::string::npos);
+}
+
+TEST(Plan, AGroupIsAsManyPartsAsItsAxes) {
+  Plan plan = parse("plan: 1\nmesh: { dp: 2, tp: 3 }\n"
+                    "groups: { ep: [dp, tp] }\nshard: [{ vocab: ep }]\n");
+  EXPECT_EQ(plan.numParts({"ep"}), 6);
+  EXPECT_EQ(plan.resolve("x", "vocab").axes, (Axes{"dp", "tp"}));
+}
+
 TEST(Plan, AGroupMayNotRepeatAnAxisOfItsRule) {
   EXPECT_EQ(errorsOf("plan: 1\ngroups: { ep: [dp, tp] }\n"
                      "shard: [{ expert: [ep, dp] }]\n"),
