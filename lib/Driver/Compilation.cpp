@@ -39,7 +39,7 @@ static constexpr PhaseInfo phases[] = {
     {Phase::Apply, "apply", ""},
     {Phase::Derive, "derive", "derive,verify-derived,count-flops"},
     {Phase::Distribute, "distribute", "propagate,assign,plan-reshards"},
-    {Phase::Localize, "localize", "localize,verify-local"},
+    {Phase::Localize, "localize", "localize,combine-collectives,verify-local"},
     {Phase::Fuse, "fuse", "fuse"},
     {Phase::Program, "program", "lower-to-program,verify-program"},
     {Phase::Executable, "executable", ""},

@@ -1,15 +1,16 @@
 //===- PlanReshards.cpp - reshards become slices and collectives ----------===//
 //
-// A reshard is taken apart in the order that moves the least: partial axes
-// first (reduce-scatter where the target appends the axis to a dimension,
-// all-reduce otherwise, once everything that can shrink the value has), then
-// axes that move between dimensions (all-to-all), then gathers, then slices.
+// Builds what the search found. Values that must move through more memory than
+// they have on either side, or move many bytes, are told to the user.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Requests.h"
 #include "mlir/IR/Builders.h"
 #include "stretto/Transforms/Shard/Passes.h"
+#include "stretto/Transforms/Shard/ReshardSearch.h"
+
+#include "llvm/Support/FormatVariadic.h"
 
 namespace stretto {
 #define GEN_PASS_DEF_PLANRESHARDSPASS
@@ -22,38 +23,33 @@ using namespace stretto::shard;
 
 namespace {
 
-using DimAxes = SmallVector<SmallVector<AxisRef>>;
-
-/// Builds the steps of one reshard, tracking what the value looks like.
+/// Builds the operations of one reshard.
 class ReshardBuilder {
 public:
-  ReshardBuilder(ReshardOp op)
+  explicit ReshardBuilder(ReshardOp op)
       : op(op), builder(op), value(op.getX()), from(getDist(op.getX())),
-        target(getDist(op.getResult())), dims(from.getDims()),
-        partial(from.getPartialAxes()), padded(from.getPaddedExtents()) {}
+        target(getDist(op.getResult())) {}
 
-  Value build();
+  Value build(const ReshardPath &path) {
+    for (const ReshardHop &hop : path.hops)
+      take(hop);
+    return value;
+  }
 
 private:
-  ArrayRef<int64_t> shape() {
-    return cast<RankedTensorType>(value.getType()).getShape();
-  }
-  bool appends(unsigned dim, ArrayRef<AxisRef> axes);
-  void reducePartials();
-  void becomePartial();
-  void moveAxes();
-  void gather();
-  void slice();
-  void setPadding(unsigned dim, int64_t extent);
-  RankedTensorType currentType();
+  void take(const ReshardHop &hop);
+  RankedTensorType typeOf(const ReshardState &state);
+
   GroupAttr group(ArrayRef<AxisRef> axes) {
-    return GroupAttr::get(op.getContext(), from.getMesh(), axes);
+    return GroupAttr::get(op.getContext(), from.getMesh(), canonicalAxes(axes));
   }
-  /// Is splitting dimension `dim` over its target axes possible with the
-  /// padding it has now?
-  int64_t targetExtent(unsigned dim) { return target.getPaddedExtents()[dim]; }
-  template <typename OpT, typename... Args> void emit(Args... args) {
-    value = OpT::create(builder, op.getLoc(), currentType(), value, args...,
+  IntegerAttr number(unsigned dim) { return builder.getI64IntegerAttr(dim); }
+  ReduceKind kind() {
+    return from.isPartial() ? from.getPartialKind() : target.getPartialKind();
+  }
+  template <typename OpT, typename... Args>
+  void emit(RankedTensorType type, Args... args) {
+    value = OpT::create(builder, op.getLoc(), type, value, args...,
                         op.getCauseAttr());
   }
 
@@ -61,185 +57,167 @@ private:
   OpBuilder builder;
   Value value;
   DistAttr from, target;
-  DimAxes dims;
-  SmallVector<AxisRef> partial;
-  SmallVector<int64_t> padded;
 };
 
 } // namespace
 
-/// Is `prefix` the beginning of `axes`?
-static bool isPrefix(ArrayRef<AxisRef> prefix, ArrayRef<AxisRef> axes) {
-  return prefix.size() <= axes.size() &&
-         axes.take_front(prefix.size()) == prefix;
-}
-
-RankedTensorType ReshardBuilder::currentType() {
-  ReduceKind kind = partial.empty()
-                        ? ReduceKind::Sum
-                        : (from.isPartial() ? from.getPartialKind()
-                                            : target.getPartialKind());
-  return withDist(cast<RankedTensorType>(op.getX().getType()),
-                  DistAttr::get(op.getContext(), from.getMesh(), dims, partial,
-                                kind, padded));
-}
-
-/// Padding of a dimension can only change while it is whole on every rank.
-void ReshardBuilder::setPadding(unsigned dim, int64_t extent) {
-  if (padded[dim] == extent)
-    return;
-  padded[dim] = extent;
-  emit<PadExtentOp>();
-}
-
-/// Does the target have `axes` right after the axes that `dim` has now?
-bool ReshardBuilder::appends(unsigned dim, ArrayRef<AxisRef> axes) {
-  SmallVector<AxisRef> longer = dims[dim];
-  llvm::append_range(longer, axes);
-  return isPrefix(canonicalAxes(longer), target.getDimAxes(dim));
-}
-
-void ReshardBuilder::reducePartials() {
-  SmallVector<AxisRef> rest = subtractAxes(partial, target.getPartialAxes());
-  SmallVector<AxisRef> staying = subtractAxes(partial, rest);
-  // Scatter what the target wants scattered: it makes the value smaller.
-  for (bool progress = true; progress;) {
-    progress = false;
-    for (unsigned dim = 0; dim < dims.size() && !progress; ++dim)
-      for (AxisRef axis : SmallVector<AxisRef>(rest)) {
-        if (!appends(dim, axis))
-          continue;
-        if (dims[dim].empty())
-          setPadding(dim, targetExtent(dim));
-        else if (padded[dim] != targetExtent(dim))
-          continue;
-        llvm::erase(rest, axis);
-        partial = staying;
-        llvm::append_range(partial, rest);
-        dims[dim].push_back(axis);
-        dims[dim] = canonicalAxes(dims[dim]);
-        emit<ReduceScatterOp>(
-            group(axis),
-            ReduceKindAttr::get(op.getContext(), from.getPartialKind()),
-            builder.getI64IntegerAttr(dim));
-        progress = true;
-        break;
-      }
+RankedTensorType ReshardBuilder::typeOf(const ReshardState &state) {
+  auto type = cast<RankedTensorType>(op.getX().getType());
+  SmallVector<SmallVector<AxisRef>> dims;
+  SmallVector<int64_t> padded;
+  for (auto [axes, extent, size] :
+       llvm::zip(state.dims, state.extents, type.getShape())) {
+    dims.emplace_back(axes);
+    padded.push_back(extent == size ? 0 : extent);
   }
-  if (rest.empty())
-    return;
-  partial = staying;
-  emit<AllReduceOp>(
-      group(rest), ReduceKindAttr::get(op.getContext(), from.getPartialKind()));
+  return withDist(type, DistAttr::get(op.getContext(), from.getMesh(), dims,
+                                      state.partial, kind(), padded));
 }
 
-/// Replicated over an axis to partial over it: the value stays on member 0.
-void ReshardBuilder::becomePartial() {
-  SmallVector<AxisRef> added = subtractAxes(target.getPartialAxes(), partial);
-  if (added.empty())
-    return;
-  llvm::append_range(partial, added);
-  llvm::sort(partial);
-  partial = canonicalAxes(partial);
-  emit<KeepFirstOp>(group(added));
-}
-
-/// Axes at the end of one dimension that the target has at the end of another.
-void ReshardBuilder::moveAxes() {
-  for (unsigned source = 0; source < dims.size(); ++source) {
-    if (dims[source].empty() ||
-        isPrefix(dims[source], target.getDimAxes(source)))
-      continue;
-    AxisRef axis = dims[source].back();
-    for (unsigned dest = 0; dest < dims.size(); ++dest) {
-      if (dest == source || !appends(dest, axis) || padded[source] != 0)
-        continue;
-      if (dims[dest].empty())
-        setPadding(dest, targetExtent(dest));
-      else if (padded[dest] != targetExtent(dest))
-        continue;
-      dims[source].pop_back();
-      dims[dest].push_back(axis);
-      dims[dest] = canonicalAxes(dims[dest]);
-      emit<AllToAllOp>(group(axis), builder.getI64IntegerAttr(dest),
-                       builder.getI64IntegerAttr(source));
-      break;
-    }
+void ReshardBuilder::take(const ReshardHop &hop) {
+  using Kind = ReshardStep::Kind;
+  const ReshardStep &step = hop.step;
+  RankedTensorType type = typeOf(hop.after);
+  auto reduction = ReduceKindAttr::get(op.getContext(), kind());
+  switch (step.kind) {
+  case Kind::Slice:
+    return emit<ShardSliceOp>(type, group(step.axes), number(step.dim));
+  case Kind::Pad:
+    return emit<PadExtentOp>(type);
+  case Kind::KeepFirst:
+    return emit<KeepFirstOp>(type, group(step.axes));
+  case Kind::AllGather:
+    return emit<AllGatherOp>(type, group(step.axes), number(step.dim));
+  case Kind::AllToAll:
+    return emit<AllToAllOp>(
+        type, group(step.axes), number(step.dim), number(step.from),
+        step.to == step.axes ? GroupAttr() : group(step.to));
+  case Kind::ReduceScatter:
+    return emit<ReduceScatterOp>(type, group(step.axes), reduction,
+                                 number(step.dim));
+  case Kind::AllReduce:
+    return emit<AllReduceOp>(type, group(step.axes), reduction);
+  case Kind::Permute:
+    return emit<PermuteOp>(type, group(step.axes), group(step.to));
   }
 }
 
-/// Gathers the minor axes that the target does not have; a dimension whose
-/// padding must change is gathered whole.
-void ReshardBuilder::gather() {
-  for (unsigned dim = 0; dim < dims.size(); ++dim) {
-    ArrayRef<AxisRef> wanted = target.getDimAxes(dim);
-    SmallVector<AxisRef> kept = dims[dim];
-    while (!isPrefix(kept, wanted))
-      kept.pop_back();
-    // tp of 4 against tp:(1)2: the common part is the major sub-axis.
-    if (kept.size() < dims[dim].size() && kept.size() < wanted.size()) {
-      AxisRef has = dims[dim][kept.size()], want = wanted[kept.size()];
-      if (has.axis == want.axis && has.pre == want.pre &&
-          has.size % want.size == 0) {
-        kept.push_back(want);
-      }
-    }
-    int64_t extent = targetExtent(dim);
-    if (padded[dim] != extent)
-      kept.clear();
-    int64_t keptShards = productOf(kept), shards = productOf(dims[dim]);
-    if (keptShards == shards)
-      continue;
-    auto split = splitAxes(dims[dim], {keptShards, shards / keptShards});
-    dims[dim] = kept;
-    emit<AllGatherOp>(group((*split)[1]), builder.getI64IntegerAttr(dim));
-  }
+/// What cannot be done in any number of steps.
+static LogicalResult verifyReshard(ReshardOp op, DistAttr from, DistAttr to) {
+  if (from.getMesh() != to.getMesh())
+    return op.emitOpError("leads from mesh ")
+           << from.getMesh() << " to mesh " << to.getMesh();
+  SmallVector<AxisRef> added =
+      subtractAxes(to.getPartialAxes(), from.getPartialAxes());
+  if (!added.empty() && to.getPartialKind() != ReduceKind::Sum)
+    return op.emitOpError("makes a partial ")
+           << stringifyReduceKind(to.getPartialKind()) << " over "
+           << toString(to.getMesh(), added)
+           << " of a value that has none; only a sum has zeros to add";
+  if (from.isPartial() && to.isPartial() &&
+      from.getPartialKind() != to.getPartialKind())
+    return op.emitOpError("turns a partial ")
+           << stringifyReduceKind(from.getPartialKind()) << " into a partial "
+           << stringifyReduceKind(to.getPartialKind())
+           << "; reduce it to a whole value in between";
+  return success();
 }
 
-void ReshardBuilder::slice() {
-  for (unsigned dim = 0; dim < dims.size(); ++dim) {
-    ArrayRef<AxisRef> wanted = target.getDimAxes(dim);
-    if (dims[dim].empty())
-      setPadding(dim, targetExtent(dim));
-    int64_t have = productOf(dims[dim]), want = productOf(wanted);
-    if (have == want)
-      continue;
-    auto split = splitAxes(wanted, {have, want / have});
-    dims[dim].assign(wanted.begin(), wanted.end());
-    emit<ShardSliceOp>(group((*split)[1]), builder.getI64IntegerAttr(dim));
-  }
+//===----------------------------------------------------------------------===//
+// Remarks
+//===----------------------------------------------------------------------===//
+
+static std::string describe(MeshAttr mesh, const ReshardPath &path) {
+  std::string text;
+  for (const ReshardHop &hop : path.hops)
+    text += (text.empty() ? "" : ", ") + toString(mesh, hop.step);
+  return text;
 }
 
-Value ReshardBuilder::build() {
-  reducePartials();
-  moveAxes();
-  gather();
-  slice();
-  becomePartial();
-  return value;
+static std::string bytesText(double bytes) {
+  return llvm::formatv("{0:f0} bytes", bytes);
+}
+
+/// A path that is dear is not taken silently.
+static void remarkOn(ReshardOp op, const ReshardPath &path, double mostBytes) {
+  DistAttr from = getDist(op.getX()), to = getDist(op.getResult());
+  auto tell = [&](const Twine &what) {
+    InFlightDiagnostic remark = op.emitRemark();
+    remark << "moving a value from " << from << " to " << to << " " << what
+           << " (" << describe(from.getMesh(), path) << ")";
+    if (std::optional<StringRef> cause = op.getCause())
+      remark.attachNote(op.getLoc()) << "moved because: " << *cause;
+    return remark;
+  };
+  if (!path.isWithinLimit())
+    tell("needs " + Twine(bytesText(path.peakBytes)) +
+         " on every rank for a moment, more than " +
+         Twine(bytesText(path.limitBytes)))
+            .attachNote(op.getLoc())
+        << "the two sides have no shards in common; give the dimension the "
+           "same axes on both sides, or sizes of which one divides the other";
+  else if (path.bytes > mostBytes)
+    tell("sends " + Twine(bytesText(path.bytes)) + " from every rank")
+            .attachNote(op.getLoc())
+        << "a constraint that lets the value lie alike where it is made and "
+           "where it is used avoids this";
+  if (!path.isOptimal)
+    tell("was not searched to the end: it takes the way through whole values");
 }
 
 namespace {
 struct PlanReshardsPass
     : stretto::impl::PlanReshardsPassBase<PlanReshardsPass> {
+  using PlanReshardsPassBase::PlanReshardsPassBase;
+
   void runOnOperation() override {
-    WalkResult result = getOperation().walk([&](ReshardOp op) {
-      if (!getDist(op.getX()) || !getDist(op.getResult())) {
-        op.emitOpError("needs a distribution on both sides; run assign first");
-        return WalkResult::interrupt();
-      }
-      Value value = ReshardBuilder(op).build();
-      if (value.getType() != op.getResult().getType()) {
-        op.emitOpError("cannot be planned: reached ")
-            << value.getType() << ", wanted " << op.getResult().getType();
-        return WalkResult::interrupt();
-      }
-      op.getResult().replaceAllUsesWith(value);
-      op.erase();
-      return WalkResult::advance();
+    ModuleOp module = getOperation();
+    WalkResult result = module.walk([&](ReshardOp op) {
+      return failed(plan(op)) ? WalkResult::interrupt() : WalkResult::advance();
     });
     if (result.wasInterrupted())
       signalPassFailure();
   }
+
+private:
+  LogicalResult plan(ReshardOp op) {
+    DistAttr from = getDist(op.getX()), to = getDist(op.getResult());
+    if (!from || !to)
+      return op.emitOpError(
+          "needs a distribution on both sides; run assign first");
+    if (failed(verifyReshard(op, from, to)))
+      return failure();
+    FailureOr<ReshardPlanner *> planner = plannerFor(from.getMesh());
+    if (failed(planner))
+      return failure();
+    auto type = cast<RankedTensorType>(op.getX().getType());
+    int64_t bits = type.getElementTypeBitWidth();
+    const ReshardPath &path =
+        (*planner)->plan(from, to, type.getShape(), (bits + 7) / 8);
+    remarkOn(op, path, double(remarkBytes));
+    Value value = ReshardBuilder(op).build(path);
+    if (value.getType() != op.getResult().getType())
+      return op.emitOpError("cannot be planned: reached ")
+             << value.getType() << ", wanted " << op.getResult().getType();
+    op.getResult().replaceAllUsesWith(value);
+    op.erase();
+    return success();
+  }
+
+  /// One for every mesh (there is one in a module, as a rule).
+  FailureOr<ReshardPlanner *> plannerFor(MeshAttr mesh) {
+    std::shared_ptr<ReshardPlanner> &planner = planners[mesh];
+    if (!planner) {
+      FailureOr<Links> links = Links::of(getOperation(), mesh);
+      if (failed(links))
+        return failure();
+      ReshardOptions options;
+      options.memoryFactor = memoryFactor;
+      planner = std::make_shared<ReshardPlanner>(*links, options);
+    }
+    return planner.get();
+  }
+
+  llvm::DenseMap<Attribute, std::shared_ptr<ReshardPlanner>> planners;
 };
 } // namespace

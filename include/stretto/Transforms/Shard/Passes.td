@@ -34,10 +34,16 @@ def AssignPass : Pass<"assign", "::mlir::ModuleOp"> {
 def PlanReshardsPass : Pass<"plan-reshards", "::mlir::ModuleOp"> {
   let summary = "turn every reshard into slices and collectives";
   let description = [{
-    A partial axis that the target appends to a dimension becomes a
-    reduce-scatter, any other an all-reduce; axes that move from one dimension's
-    end to another's an all-to-all; the rest gathers and slices.
+    The cheapest sequence of slices, all-gathers, all-to-alls, permutations,
+    reduce-scatters and all-reduces, by the links of the mesh (`stretto.links` of
+    the module). A remark tells where a value needs much more memory on the way
+    than on either side, or sends many bytes.
   }];
+  let options = [
+    Option<"memoryFactor", "memory-factor", "double", "2.0",
+           "on the way a value is at most this many times as large on a rank as on the larger side, if there is such a way">,
+    Option<"remarkBytes", "remark-bytes", "int64_t", "1 << 30",
+           "a remark tells of every reshard that sends more bytes than this from a rank">];
 }
 
 def LocalizePass : Pass<"localize", "::mlir::ModuleOp"> {
@@ -47,6 +53,19 @@ def LocalizePass : Pass<"localize", "::mlir::ModuleOp"> {
     their shard lies get offsets in closed form of the mesh coordinates. Step
     arguments and results keep `stretto.dist` and `stretto.global_shape`.
   }];
+}
+
+def CombineCollectivesPass : Pass<"combine-collectives", "::mlir::ModuleOp"> {
+  let summary = "put small independent collectives of one kind and group next to each other";
+  let description = [{
+    The runtime runs neighbours of one kind and group with the waits of one. A
+    collective moves up to an earlier one if its operand is there already, else
+    the earlier ones move down if nobody needs them before. Values keep their
+    bits.
+  }];
+  let options = [
+    Option<"maxBytes", "max-bytes", "int64_t", "1 << 18",
+           "bytes of results that go together; larger collectives stay where they are">];
 }
 
 def VerifyLocalPass : Pass<"verify-local", "::mlir::ModuleOp"> {
