@@ -49,33 +49,6 @@ module {
 // -----
 
 module {
-  // expected-error @below {{results 0 and 1 alias argument 0}}
-  stretto.segment @s(%a: tensor<2xf32>) -> (tensor<2xf32> {stretto.alias = 0 : i64}, tensor<2xf32> {stretto.alias = 0 : i64}) attributes {direction = "update"} {
-    stretto.yield %a, %a : tensor<2xf32>, tensor<2xf32>
-  }
-}
-
-// -----
-
-module {
-  // expected-error @below {{result 0 aliases argument 2 of 1}}
-  stretto.segment @s(%a: tensor<2xf32>) -> (tensor<2xf32> {stretto.alias = 2 : i64}) attributes {direction = "update"} {
-    stretto.yield %a : tensor<2xf32>
-  }
-}
-
-// -----
-
-module {
-  // expected-error @below {{result 0 aliases argument 0 of another type}}
-  stretto.segment @s(%a: tensor<3xf32>, %b: tensor<2xf32>) -> (tensor<2xf32> {stretto.alias = 0 : i64}) attributes {direction = "update"} {
-    stretto.yield %b : tensor<2xf32>
-  }
-}
-
-// -----
-
-module {
   // expected-error @below {{is left after derive}}
   stretto.layer @l(%x: tensor<2xf32>) {
     stretto.yield

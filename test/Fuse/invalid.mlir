@@ -21,11 +21,3 @@ stretto.segment @wide(%x: tensor<4xf64>) -> tensor<4xf64> attributes {direction 
   %z = stretto.exp %x : tensor<4xf64> -> tensor<4xf64>
   stretto.yield %z : tensor<4xf64>
 }
-
-// -----
-
-stretto.segment @mixed(%x: tensor<4xf32>, %i: tensor<4xi32>) -> tensor<4xi1> attributes {direction = "forward"} {
-  // expected-error @below {{operands differ in element type; use stretto.convert}}
-  %z = stretto.compare eq %x, %i : tensor<4xf32>, tensor<4xi32> -> tensor<4xi1>
-  stretto.yield %z : tensor<4xi1>
-}

@@ -10,20 +10,6 @@ stretto.segment @not_fused(%x: tensor<16xf32>) -> tensor<16xf32> attributes {dir
 
 // -----
 
-// expected-error @below {{result 0 cannot be the storage of argument 1}}
-stretto.segment @small(%x: tensor<16xf32>, %y: tensor<8xf32>) -> (tensor<16xf32> {stretto.alias = 1 : i64}) attributes {direction = "forward"} {
-  stretto.yield %x : tensor<16xf32>
-}
-
-// -----
-
-// expected-error @below {{two results are the storage of argument 0}}
-stretto.segment @twice(%x: tensor<16xf32>) -> (tensor<16xf32> {stretto.alias = 0 : i64}, tensor<16xf32> {stretto.alias = 0 : i64}) attributes {direction = "forward"} {
-  stretto.yield %x, %x : tensor<16xf32>, tensor<16xf32>
-}
-
-// -----
-
 // expected-error @below {{argument 0 is bound to 'tokens'; expected param:, moment, state:, input: (with a leading dimension of micro-batches) or hyper}}
 stretto.step @train(%x: tensor<2x16xf32> {stretto.binding = "tokens"}) {
   stretto.yield

@@ -69,29 +69,6 @@ static LogicalResult verifyStep(StepOp step) {
                                       : success();
 }
 
-static LogicalResult verifyAliases(SegmentOp segment) {
-  FunctionOpInterface function = segment;
-  llvm::DenseMap<int64_t, unsigned> taken;
-  for (auto [index, type] : llvm::enumerate(function.getResultTypes())) {
-    auto alias = function.getResultAttrOfType<IntegerAttr>(index, attr::alias);
-    if (!alias)
-      continue;
-    int64_t argument = alias.getInt();
-    if (argument < 0 || argument >= int64_t(function.getNumArguments()))
-      return segment.emitOpError("result ")
-             << index << " aliases argument " << argument << " of "
-             << function.getNumArguments();
-    if (function.getArgumentTypes()[argument] != type)
-      return segment.emitOpError("result ")
-             << index << " aliases argument " << argument << " of another type";
-    auto [it, fresh] = taken.try_emplace(argument, index);
-    if (!fresh)
-      return segment.emitOpError("results ") << it->second << " and " << index
-                                             << " alias argument " << argument;
-  }
-  return success();
-}
-
 namespace {
 struct VerifyDerived : stretto::impl::VerifyDerivedPassBase<VerifyDerived> {
   void runOnOperation() override {
@@ -105,9 +82,6 @@ private:
       if (isa<LayerOp, ModelOp>(op))
         return op.emitOpError("is left after derive");
       if (auto step = dyn_cast<StepOp>(op); step && failed(verifyStep(step)))
-        return failure();
-      if (auto segment = dyn_cast<SegmentOp>(op);
-          segment && failed(verifyAliases(segment)))
         return failure();
     }
     return success();

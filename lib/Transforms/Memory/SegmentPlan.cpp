@@ -45,20 +45,11 @@ FailureOr<ResultPlacement> ResultPlacement::of(SegmentOp segment) {
   unsigned numArguments = segment.getArgumentTypes().size();
   llvm::SmallSet<int, 8> taken;
   SmallVector<int> aliases(yield->getNumOperands(), -1);
-  for (unsigned i = 0; i < aliases.size(); ++i) {
-    auto alias = segment.getResultAttrOfType<IntegerAttr>(i, attr::alias);
-    if (!alias)
-      continue;
-    aliases[i] = alias.getInt();
-    if (aliases[i] < 0 || aliases[i] >= int(numArguments) ||
-        exec::tensorBytes(segment.getArgumentTypes()[aliases[i]]) !=
-            exec::tensorBytes(yield->getOperand(i).getType()))
-      return segment.emitOpError("result ")
-             << i << " cannot be the storage of argument " << aliases[i];
-    if (!taken.insert(aliases[i]).second)
-      return segment.emitOpError("two results are the storage of argument ")
-             << aliases[i];
-  }
+  for (unsigned i = 0; i < aliases.size(); ++i)
+    if (auto alias = segment.getResultAttrOfType<IntegerAttr>(i, attr::alias)) {
+      aliases[i] = alias.getInt();
+      taken.insert(aliases[i]);
+    }
   if (segment.getDirection() == "reduce")
     for (unsigned i = 0; i < aliases.size(); ++i) {
       int consumed = consumedAccumulator(segment, yield->getOperand(i));

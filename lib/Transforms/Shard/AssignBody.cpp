@@ -153,7 +153,7 @@ LogicalResult BodyAssigner::visit(Operation *op) {
       padded = 0;
     }
   settleOperands(op, rule, *placement, passing);
-  keepFinite(op);
+  keepFinite(op, rule);
   maskOperands(op, rule, *placement);
   typeResults(op, rule, *placement, passing.axes);
   op->removeAttr(decided::factors);
@@ -267,13 +267,13 @@ static double neutralOf(ReduceKind kind, Type type) {
 
 /// Padding may be anything finite: zero times it must stay zero in a later sum.
 /// What is not finite at zero reads ones there.
-void BodyAssigner::keepFinite(Operation *op) {
-  if (!isa<DivOp, LogOp, SqrtOp, RsqrtOp>(op))
-    return;
-  OpOperand &operand = op->getOpOperand(op->getNumOperands() - 1);
-  for (int64_t dim = 0; dim < tensor(operand.get()).getRank(); ++dim)
-    if (getDist(operand.get()).getPaddedExtents()[dim] != 0)
-      operand.set(maskPad(operand.get(), dim, 1.0));
+void BodyAssigner::keepFinite(Operation *op, const OpRule &rule) {
+  for (unsigned pole : rule.poles) {
+    OpOperand &operand = op->getOpOperand(pole);
+    for (int64_t dim = 0; dim < tensor(operand.get()).getRank(); ++dim)
+      if (getDist(operand.get()).getPaddedExtents()[dim] != 0)
+        operand.set(maskPad(operand.get(), dim, 1.0));
+  }
 }
 
 /// The operand whose padding along `factor` is made neutral: for sums one that

@@ -51,7 +51,7 @@ private:
   mlir::LogicalResult enter(mlir::BlockArgument argument);
   void settleOperands(mlir::Operation *op, const OpRule &rule,
                       const Placement &placement, const Passing &passing);
-  void keepFinite(mlir::Operation *op);
+  void keepFinite(mlir::Operation *op, const OpRule &rule);
   void maskOperands(mlir::Operation *op, const OpRule &rule,
                     const Placement &placement);
   void typeResults(mlir::Operation *op, const OpRule &rule,

@@ -13,6 +13,36 @@ LogicalResult ReshardOp::verify() {
   return success();
 }
 
+static bool sameAxes(DistAttr from, DistAttr to) {
+  return from.getMesh() == to.getMesh() && from.getDims() == to.getDims() &&
+         from.getPartialAxes() == to.getPartialAxes() &&
+         from.getPartialKind() == to.getPartialKind();
+}
+
+/// On distributed types the shape stays and the padded extents of dimensions
+/// that are whole on every rank change; on local ones any extent may.
+LogicalResult PadOp::verify() {
+  auto from = tensor(getX()), to = tensor(getResult());
+  if (from.getRank() != to.getRank())
+    return emitOpError("must keep the rank ") << from.getRank() << ", got "
+                                              << to.getRank();
+  DistAttr before = getDist(from), after = getDist(to);
+  if (!before && !after)
+    return success();
+  if (!before || !after || !sameAxes(before, after) ||
+      from.getShape() != to.getShape())
+    return emitOpError("may change nothing but padded extents: ")
+           << from << " to " << to;
+  for (int64_t dim = 0; dim < from.getRank(); ++dim)
+    if (before.getPaddedExtents()[dim] != after.getPaddedExtents()[dim] &&
+        !before.getDimAxes(dim).empty())
+      return emitOpError("dimension ")
+             << dim << " is sharded over "
+             << toString(before.getMesh(), before.getDimAxes(dim))
+             << "; gather it before its padding changes";
+  return success();
+}
+
 /// On bare local tensors the shapes must follow from the group; on distributed
 /// types shapes are global and stay. `scaled` is the dimension whose extent is
 /// multiplied (gather) or divided (scatter, slice) by the number of members.

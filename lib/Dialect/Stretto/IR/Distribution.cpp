@@ -275,6 +275,10 @@ LogicalResult stretto::verifyDistribution(Operation *op) {
     return success();
   if (encoded != total)
     return op->emitOpError("mixes values with and without a distribution");
+  // Rules look at results; their shapes are else checked after traits.
+  if (auto typed = dyn_cast<InferTypeOpInterface>(op))
+    if (failed(mlir::detail::verifyInferredResultTypes(typed)))
+      return failure();
   OpRule rule = cast<ShardingRule>(op).getShardingRule();
   FailureOr<Placement> placement = readPlacement(op, rule, /*diagnose=*/true);
   if (failed(placement))

@@ -82,24 +82,33 @@ static LogicalResult inferBroadcast(std::optional<Location> loc,
 // Unary
 //===----------------------------------------------------------------------===//
 
-#define UNARY(OP, LINEAR)                                                      \
+#define INFER_UNARY(OP)                                                        \
   LogicalResult OP::inferReturnTypes(MLIRContext *, std::optional<Location>,   \
                                      ValueRange operands, DictionaryAttr,      \
                                      OpaqueProperties, RegionRange,            \
                                      SmallVectorImpl<Type> &inferred) {        \
     return inferLike(operands[0], inferred);                                   \
-  }                                                                            \
+  }
+#define UNARY(OP, LINEAR)                                                      \
+  INFER_UNARY(OP)                                                              \
   OpRule OP::getShardingRule() {                                               \
     if (LINEAR)                                                                \
       return linearIn(*this, {{0}});                                           \
     return pointwise(*this);                                                   \
   }
+#define UNARY_WITH_POLE(OP)                                                    \
+  INFER_UNARY(OP)                                                              \
+  OpRule OP::getShardingRule() {                                               \
+    OpRule rule = pointwise(*this);                                            \
+    rule.poles = {0};                                                          \
+    return rule;                                                               \
+  }
 
 UNARY(NegOp, true)
 UNARY(ExpOp, false)
-UNARY(LogOp, false)
-UNARY(SqrtOp, false)
-UNARY(RsqrtOp, false)
+UNARY_WITH_POLE(LogOp)
+UNARY_WITH_POLE(SqrtOp)
+UNARY_WITH_POLE(RsqrtOp)
 UNARY(TanhOp, false)
 UNARY(SigmoidOp, false)
 UNARY(ErfOp, false)
@@ -117,6 +126,10 @@ OpRule ConvertOp::getShardingRule() {
 }
 
 LogicalResult ConvertOp::verify() {
+  for (Value value : {Value(getX()), Value(getResult())})
+    if (!tensor(value).getElementType().isIntOrFloat())
+      return emitOpError("converts integers and floats, got ")
+             << tensor(value).getElementType();
   if (!compatible(shape(getX()), shape(getResult())))
     return emitOpError("must keep the shape");
   return success();
@@ -126,14 +139,16 @@ LogicalResult ConvertOp::verify() {
 // Binary
 //===----------------------------------------------------------------------===//
 
-#define BINARY(OP, ...)                                                        \
+#define INFER_BINARY(OP)                                                       \
   LogicalResult OP::inferReturnTypes(                                          \
       MLIRContext *, std::optional<Location> loc, ValueRange operands,         \
       DictionaryAttr, OpaqueProperties, RegionRange,                           \
       SmallVectorImpl<Type> &inferred) {                                       \
     return inferBroadcast(loc, operands, tensor(operands[0]).getElementType(), \
                           inferred);                                           \
-  }                                                                            \
+  }
+#define BINARY(OP, ...)                                                        \
+  INFER_BINARY(OP)                                                             \
   OpRule OP::getShardingRule() {                                               \
     return linearIn(                                                           \
         *this, std::initializer_list<SmallVector<unsigned, 2>> __VA_ARGS__);   \
@@ -142,9 +157,15 @@ LogicalResult ConvertOp::verify() {
 BINARY(AddOp, {{0, 1}})
 BINARY(SubOp, {{0, 1}})
 BINARY(MulOp, {{0}, {1}})
-BINARY(DivOp, {{0}})
 BINARY(MaximumOp, {})
 BINARY(MinimumOp, {})
+INFER_BINARY(DivOp)
+
+OpRule DivOp::getShardingRule() {
+  OpRule rule = linearIn(*this, {{0}});
+  rule.poles = {1};
+  return rule;
+}
 
 LogicalResult CompareOp::inferReturnTypes(MLIRContext *context,
                                           std::optional<Location> loc,
@@ -154,6 +175,25 @@ LogicalResult CompareOp::inferReturnTypes(MLIRContext *context,
   return inferBroadcast(loc, operands, IntegerType::get(context, 1), inferred);
 }
 OpRule CompareOp::getShardingRule() { return pointwise(*this); }
+
+static LogicalResult verifySameElement(Operation *op, Value lhs, Value rhs) {
+  Type left = tensor(lhs).getElementType(), right = tensor(rhs).getElementType();
+  if (left != right)
+    return op->emitOpError("operands are ")
+           << left << " and " << right << "; use stretto.convert";
+  return success();
+}
+
+LogicalResult CompareOp::verify() {
+  return verifySameElement(*this, getLhs(), getRhs());
+}
+
+LogicalResult SelectOp::verify() {
+  if (!tensor(getCondition()).getElementType().isInteger(1))
+    return emitOpError("the condition is ")
+           << tensor(getCondition()).getElementType() << ", expected i1";
+  return verifySameElement(*this, getOnTrue(), getOnFalse());
+}
 
 LogicalResult SelectOp::inferReturnTypes(MLIRContext *,
                                          std::optional<Location> loc,
@@ -173,8 +213,20 @@ LogicalResult DropoutOp::verify() {
   double p = getP().convertToDouble();
   if (!(p >= 0.0 && p < 1.0))
     return emitOpError("probability ") << p << " is not in [0, 1)";
-  if (getExtents() && getExtents()->size() != shape(getX()).size())
-    return emitOpError("expected ") << shape(getX()).size() << " extents";
+  size_t rank = shape(getX()).size();
+  if (getExtents() && getExtents()->size() != rank)
+    return emitOpError("expected ")
+           << rank << " extents, got " << getExtents()->size();
+  if (getSampleDim() && *getSampleDim() >= rank)
+    return emitOpError("sample_dim ")
+           << int64_t(*getSampleDim()) << " is outside rank " << rank;
+  if (!getOffsets())
+    return success();
+  if (getOffsets()->size() != rank)
+    return emitOpError("expected ")
+           << rank << " offsets, got " << getOffsets()->size();
+  if (!llvm::all_of(*getOffsets(), llvm::IsaPred<OffsetAttr>))
+    return emitOpError("offsets must be #stretto.offset");
   return success();
 }
 
@@ -198,6 +250,15 @@ LogicalResult MaskPadOp::inferReturnTypes(MLIRContext *,
                                           OpaqueProperties, RegionRange,
                                           SmallVectorImpl<Type> &inferred) {
   return inferLike(operands[0], inferred);
+}
+
+LogicalResult MaskPadOp::verify() {
+  if (getDim() >= shape(getX()).size())
+    return emitOpError("dimension ")
+           << int64_t(getDim()) << " is outside rank " << shape(getX()).size();
+  if (int64_t(getSize()) < 0)
+    return emitOpError("logical size ") << int64_t(getSize()) << " is negative";
+  return success();
 }
 
 OpRule MaskPadOp::getShardingRule() {

@@ -1,6 +1,8 @@
 //===- Fused.cpp - norms, attention, cross entropy, optimizers ------------===//
 
 #include "RuleUtils.h"
+#include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace stretto;
@@ -13,6 +15,45 @@ using namespace stretto::rule;
       RegionRange regions, SmallVectorImpl<Type> &inferred)
 
 static Type bare(Value value) { return bareType(value.getType()); }
+
+/// One line of a verifier: `value` (called `name`) has `expected` extents.
+static LogicalResult verifyShape(Operation *op, StringRef name, Value value,
+                                 ArrayRef<int64_t> expected) {
+  if (compatible(shape(value), expected))
+    return success();
+  return op->emitOpError() << name << " is "
+                           << make(shape(value), tensor(value).getElementType())
+                           << ", expected the shape [" << expected << "]";
+}
+
+static LogicalResult verifySameShape(Operation *op, StringRef name, Value value,
+                                     StringRef modelName, Value model) {
+  if (compatible(shape(value), shape(model)))
+    return success();
+  return op->emitOpError() << name << " has the shape [" << shape(value)
+                           << "], expected that of " << modelName << ", ["
+                           << shape(model) << "]";
+}
+
+/// `value` of attribute `name` lies in [0, limit); infinity: only finite.
+static LogicalResult
+verifyRange(Operation *op, StringRef name, const APFloat &value,
+            double limit = std::numeric_limits<double>::infinity()) {
+  double number = value.convertToDouble();
+  if (number >= 0 && number < limit)
+    return success();
+  InFlightDiagnostic error = op->emitOpError() << name << " " << number;
+  if (std::isinf(limit))
+    return error << " is not a finite number of at least 0";
+  return error << " is not in [0, " << limit << ")";
+}
+
+static LogicalResult verifyFinite(Operation *op, StringRef name,
+                                  const APFloat &value) {
+  if (value.isFinite())
+    return success();
+  return op->emitOpError() << name << " is not finite";
+}
 
 //===----------------------------------------------------------------------===//
 // softmax
@@ -62,41 +103,55 @@ static OpRule normRule(Operation *op, int linearOperand) {
   return rule;
 }
 
-static LogicalResult verifyNorm(Operation *op) {
+/// x [rows..., n] and `vectors` [n].
+static LogicalResult verifyNorm(Operation *op, ValueRange vectors,
+                                const APFloat &eps) {
   ArrayRef<int64_t> dims = shape(op->getOperand(0));
   if (dims.empty())
     return op->emitOpError("x has rank 0");
-  for (Value vector : op->getOperands().drop_front())
+  for (Value vector : vectors)
     if (!compatible(shape(vector), dims.take_back(1)))
       return op->emitOpError("scale and shift must have the extent ")
              << dims.back() << " of the last dimension";
-  return success();
+  return verifyRange(op, "eps", eps);
+}
+
+template <typename OpT> static LogicalResult verifyNormGrad(OpT op) {
+  if (failed(verifyNorm(op, {op.getGamma()}, op.getEps())))
+    return failure();
+  return verifySameShape(op, "dy", op.getDy(), "x", op.getX());
 }
 
 INFER(LayerNormOp) {
   inferred.push_back(bare(operands[0]));
   return success();
 }
-LogicalResult LayerNormOp::verify() { return verifyNorm(*this); }
+LogicalResult LayerNormOp::verify() {
+  return verifyNorm(*this, {getGamma(), getBeta()}, getEps());
+}
 OpRule LayerNormOp::getShardingRule() { return normRule(*this, -1); }
 
 INFER(LayerNormGradOp) {
   inferred.append({bare(operands[0]), bare(operands[1]), bare(operands[1])});
   return success();
 }
+LogicalResult LayerNormGradOp::verify() { return verifyNormGrad(*this); }
 OpRule LayerNormGradOp::getShardingRule() { return normRule(*this, 2); }
 
 INFER(RmsNormOp) {
   inferred.push_back(bare(operands[0]));
   return success();
 }
-LogicalResult RmsNormOp::verify() { return verifyNorm(*this); }
+LogicalResult RmsNormOp::verify() {
+  return verifyNorm(*this, {getGamma()}, getEps());
+}
 OpRule RmsNormOp::getShardingRule() { return normRule(*this, -1); }
 
 INFER(RmsNormGradOp) {
   inferred.append({bare(operands[0]), bare(operands[1])});
   return success();
 }
+LogicalResult RmsNormGradOp::verify() { return verifyNormGrad(*this); }
 OpRule RmsNormGradOp::getShardingRule() { return normRule(*this, 2); }
 
 //===----------------------------------------------------------------------===//
@@ -115,6 +170,12 @@ LogicalResult RopeOp::verify() {
                        "[batch, seq]");
   if (ShapedType::isDynamic(x[3]) || x[3] % 2 != 0)
     return emitOpError("head_dim must be even, got ") << x[3];
+  if (!tensor(getPositions()).getElementType().isInteger(32))
+    return emitOpError("positions must be i32, got ")
+           << tensor(getPositions()).getElementType();
+  double base = getBase().convertToDouble();
+  if (!(base > 0 && std::isfinite(base)))
+    return emitOpError("base ") << base << " is not a positive number";
   return success();
 }
 
@@ -143,22 +204,41 @@ INFER(AttentionOp) {
   return success();
 }
 
-LogicalResult AttentionOp::verify() {
-  ArrayRef<int64_t> q = shape(getQ()), k = shape(getK()), v = shape(getV());
+/// What attention and its adjoint have in common.
+template <typename OpT> static LogicalResult verifyAttention(OpT op) {
+  ArrayRef<int64_t> q = shape(op.getQ()), k = shape(op.getK()),
+                    v = shape(op.getV());
   if (q.size() != 4 || k.size() != 4 || !compatible(k, v) ||
       !compatible(q.take_front(1), k.take_front(1)) ||
       !compatible(q.take_back(1), k.take_back(1)))
-    return emitOpError("expected k and v [batch, kv_len, kv_heads, head_dim] "
-                       "with the batch and head_dim of q");
+    return op.emitOpError(
+        "expected q [batch, q_len, heads, head_dim] and k and v [batch, "
+        "kv_len, kv_heads, head_dim] with the batch and head_dim of q");
   if (q[2] < 1 || k[2] < 1)
-    return emitOpError("needs static, positive numbers of heads");
+    return op.emitOpError("needs static, positive numbers of heads");
   if (q[2] % k[2] != 0)
-    return emitOpError() << q[2] << " heads do not group over " << k[2]
-                         << " kv heads";
-  double p = getP().convertToDouble();
-  if (!(p >= 0.0 && p < 1.0))
-    return emitOpError("dropout probability ") << p << " is not in [0, 1)";
-  return success();
+    return op.emitOpError() << q[2] << " heads do not group over " << k[2]
+                            << " kv heads";
+  for (auto [name, number] : {std::pair("heads_global", op.getHeadsGlobal()),
+                              std::pair("samples", op.getSamples())})
+    if (number && int64_t(*number) < 1)
+      return op.emitOpError(name)
+             << " is " << int64_t(*number) << ", expected at least 1";
+  if (failed(verifyRange(op, "dropout probability", op.getP(), 1.0)))
+    return failure();
+  return verifyFinite(op, "scale", op.getScale());
+}
+
+LogicalResult AttentionOp::verify() { return verifyAttention(*this); }
+
+LogicalResult AttentionGradOp::verify() {
+  if (failed(verifyAttention(*this)))
+    return failure();
+  ArrayRef<int64_t> q = shape(getQ());
+  return failure(
+      failed(verifySameShape(*this, "out", getOut(), "q", getQ())) ||
+      failed(verifySameShape(*this, "dout", getDout(), "q", getQ())) ||
+      failed(verifyShape(*this, "lse", getLse(), {q[0], q[2], q[1]})));
 }
 
 /// Heads are a compound of kv heads (major) and queries per kv head: with more
@@ -239,15 +319,32 @@ INFER(CrossEntropyOp) {
   return success();
 }
 
-LogicalResult CrossEntropyOp::verify() {
-  if (shape(getLogits()).empty() ||
-      !compatible(shape(getLabels()), shape(getLogits()).drop_back()) ||
-      !tensor(getLabels()).getElementType().isInteger(32))
-    return emitOpError("expected i32 labels shaped like the logits without "
-                       "their last dimension");
-  double smoothing = getSmoothing().convertToDouble();
-  if (!(smoothing >= 0.0 && smoothing < 1.0))
-    return emitOpError("smoothing ") << smoothing << " is not in [0, 1)";
+template <typename OpT> static LogicalResult verifyCrossEntropy(OpT op) {
+  if (shape(op.getLogits()).empty() ||
+      !compatible(shape(op.getLabels()), shape(op.getLogits()).drop_back()) ||
+      !tensor(op.getLabels()).getElementType().isInteger(32))
+    return op.emitOpError("expected i32 labels shaped like the logits without "
+                          "their last dimension");
+  return verifyRange(op, "smoothing", op.getSmoothing(), 1.0);
+}
+
+LogicalResult CrossEntropyOp::verify() { return verifyCrossEntropy(*this); }
+
+LogicalResult CrossEntropyGradOp::verify() {
+  if (failed(verifyCrossEntropy(*this)))
+    return failure();
+  ArrayRef<int64_t> rows = shape(getLogits()).drop_back();
+  if (failed(verifyShape(*this, "lse", getLse(), rows)) ||
+      failed(verifyShape(*this, "dloss", getDloss(), rows)))
+    return failure();
+  Type element = tensor(getLogits()).getElementType();
+  if (tensor(getLse()).getElementType() != element ||
+      tensor(getDloss()).getElementType() != element)
+    return emitOpError("lse and dloss must have the element type ")
+           << element << " of the logits";
+  if (int64_t(getVocabulary()) < 1)
+    return emitOpError("vocabulary is ")
+           << int64_t(getVocabulary()) << ", expected at least 1";
   return success();
 }
 
@@ -304,6 +401,35 @@ static OpRule optimizerRule(Operation *op, unsigned pointwiseOperands) {
   }
   rule.results.assign(op->getNumResults(), OpRule::plain(all));
   return rule;
+}
+
+/// `like`: what has the parameter's shape, by name. `rates`: the hyper vector,
+/// the clipping factor and the flag.
+template <typename OpT>
+static LogicalResult
+verifyOptimizer(OpT op, ArrayRef<std::pair<StringRef, Value>> like) {
+  for (auto [name, value] : like)
+    if (failed(verifySameShape(op, name, value, "param", op.getParam())))
+      return failure();
+  return failure(failed(verifyShape(op, "hyper", op.getHyper(), {4})) ||
+                 failed(verifyShape(op, "gscale", op.getGscale(), {})) ||
+                 failed(verifyShape(op, "ok", op.getOk(), {})) ||
+                 failed(verifyRange(op, "weight_decay", op.getWeightDecay())));
+}
+
+LogicalResult AdamWOp::verify() {
+  return failure(
+      failed(verifyOptimizer(
+          *this, {{"grad", getGrad()}, {"m", getM()}, {"v", getV()}})) ||
+      failed(verifyRange(*this, "beta1", getBeta1(), 1.0)) ||
+      failed(verifyRange(*this, "beta2", getBeta2(), 1.0)) ||
+      failed(verifyRange(*this, "eps", getEps())));
+}
+
+LogicalResult SgdOp::verify() {
+  return failure(
+      failed(verifyOptimizer(*this, {{"grad", getGrad()}, {"m", getM()}})) ||
+      failed(verifyRange(*this, "momentum", getMomentum(), 1.0)));
 }
 
 INFER(AdamWOp) {

@@ -1,7 +1,8 @@
 //===- Step.cpp - segments, invocations, steps ----------------------------===//
 
+#include "RuleUtils.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
-#include "stretto/Dialect/Stretto/IR/StrettoOps.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace stretto;
@@ -122,21 +123,14 @@ static LogicalResult verifyCallee(Operation *call, FlatSymbolRefAttr callee,
   return success();
 }
 
-LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  if (getAliases().size() != getResults().size())
-    return emitOpError("expected one alias entry per result");
-  return verifyCallee<KernelOp>(*this, getCalleeAttr(), "kernel",
-                                getOperandTypes(), getResultTypes(), symbols);
-}
-
 /// What is yielded has the types that the signature promises, distributions
 /// included: else a missing reduction could leave through the border.
-static LogicalResult verifyYield(SegmentOp segment) {
-  Block &block = segment.getBody().front();
+static LogicalResult verifyYield(FunctionOpInterface op) {
+  Block &block = op.getFunctionBody().front();
   auto yield = block.empty() ? YieldOp() : dyn_cast<YieldOp>(block.back());
   if (!yield)
-    return segment.emitOpError("must end with stretto.yield");
-  ArrayRef<Type> expected = segment.getResultTypes();
+    return op.emitOpError("must end with stretto.yield");
+  ArrayRef<Type> expected = op.getResultTypes();
   if (yield.getNumOperands() != expected.size())
     return yield.emitOpError("yields ")
            << yield.getNumOperands() << " values, expected " << expected.size();
@@ -144,22 +138,155 @@ static LogicalResult verifyYield(SegmentOp segment) {
     if (type != expected[index])
       return yield.emitOpError("yields ")
              << type << " as result " << index << ", but @"
-             << segment.getSymName() << " returns " << expected[index];
+             << SymbolTable::getSymbolName(op).getValue() << " returns "
+             << expected[index];
   return success();
 }
 
+/// `stretto.alias` of a result names an argument of its type, and no other
+/// result names it.
+static LogicalResult verifyAliases(FunctionOpInterface op) {
+  llvm::SmallDenseMap<int64_t, unsigned> taken;
+  for (unsigned i = 0; i < op.getNumResults(); ++i) {
+    Attribute attribute = op.getResultAttr(i, attr::alias);
+    if (!attribute)
+      continue;
+    auto alias = dyn_cast<IntegerAttr>(attribute);
+    if (!alias || !alias.getType().isSignlessInteger(64) ||
+        alias.getInt() < 0 || alias.getInt() >= int64_t(op.getNumArguments()))
+      return op.emitOpError("result ")
+             << i << " is an alias of " << attribute << ", expected one of the "
+             << op.getNumArguments() << " arguments";
+    Type type = op.getResultTypes()[i],
+         source = op.getArgumentTypes()[alias.getInt()];
+    if (type != source)
+      return op.emitOpError("result ")
+             << i << " is " << type << ", but its alias, argument "
+             << alias.getInt() << ", is " << source;
+    auto [it, fresh] = taken.try_emplace(alias.getInt(), i);
+    if (!fresh)
+      return op.emitOpError("results ")
+             << it->second << " and " << i << " alias argument "
+             << alias.getInt();
+  }
+  return success();
+}
+
+template <typename OpT> static LogicalResult verifyFunction(OpT op) {
+  return failure(failed(verifyYield(op)) || failed(verifyAliases(op)));
+}
+LogicalResult SegmentOp::verify() { return verifyFunction(*this); }
+LogicalResult StepOp::verify() { return verifyFunction(*this); }
+LogicalResult KernelOp::verify() { return verifyFunction(*this); }
+
+//===----------------------------------------------------------------------===//
+// launch and gemm
+//===----------------------------------------------------------------------===//
+
+static bool isLaunchScalar(Attribute scalar) {
+  auto word = dyn_cast<StringAttr>(scalar);
+  if (word)
+    return llvm::is_contained({"seed", "step", "instance", "microbatch"},
+                              word.getValue());
+  return isa<OffsetAttr, IntegerAttr>(scalar);
+}
+
+LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  ArrayRef<int64_t> aliases = getAliases();
+  if (aliases.size() != getResults().size())
+    return emitOpError("expected one alias entry per result");
+  for (auto [index, alias] : llvm::enumerate(aliases)) {
+    if (alias < -1 || alias >= int64_t(getOperands().size()))
+      return emitOpError("result ")
+             << index << " is an alias of operand " << alias << " of "
+             << getOperands().size();
+    if (alias >= 0 &&
+        getOperands()[alias].getType() != getResults()[index].getType())
+      return emitOpError("result ")
+             << index << " and its alias, operand " << alias
+             << ", differ in type";
+  }
+  for (Attribute scalar : getScalars())
+    if (!isLaunchScalar(scalar))
+      return emitOpError("scalar ")
+             << scalar << " is no #stretto.offset, integer, \"seed\", \"step\", "
+             << "\"instance\" or \"microbatch\"";
+  return verifyCallee<KernelOp>(*this, getCalleeAttr(), "kernel",
+                                getOperandTypes(), getResultTypes(), symbols);
+}
+
+/// The last element that loops of `extents` with `strides` touch; nullopt when
+/// an index is negative or too large to count.
+static std::optional<int64_t> lastElement(ArrayRef<int64_t> extents,
+                                          ArrayRef<int64_t> strides) {
+  int64_t last = 0;
+  for (auto [extent, stride] : llvm::zip(extents, strides)) {
+    int64_t reach;
+    if (stride < 0 || llvm::MulOverflow(extent - 1, stride, reach) ||
+        llvm::AddOverflow(last, reach, last))
+      return std::nullopt;
+  }
+  return last;
+}
+
+/// Extents are positive and every operand holds all that the loops touch.
+LogicalResult GemmOp::verify() {
+  SmallVector<int64_t> batch(getBatch());
+  auto loops = [&](int64_t rows, int64_t columns) {
+    SmallVector<int64_t> extents = batch;
+    extents.append({rows, columns});
+    return extents;
+  };
+  int64_t m = getM(), n = getN(), k = getK();
+  for (int64_t extent : loops(m, n))
+    if (extent < 1 || k < 1)
+      return emitOpError("sizes must be positive, got m ")
+             << m << ", n " << n << ", k " << k << ", batch [" << batch << "]";
+  if (getAcc() && getAcc().getType() != getResult().getType())
+    return emitOpError("acc is ") << getAcc().getType() << ", the result "
+                                  << getResult().getType();
+  struct Part {
+    StringRef name;
+    Value value;
+    ArrayRef<int64_t> strides, batchStrides;
+    SmallVector<int64_t> extents;
+  };
+  for (const Part &part :
+       {Part{"a", getA(), getAStrides(), getABatch(), loops(m, k)},
+        Part{"b", getB(), getBStrides(), getBBatch(), loops(k, n)},
+        Part{"c", getResult(), getCStrides(), getCBatch(), loops(m, n)}}) {
+    if (part.strides.size() != 2 || part.batchStrides.size() != batch.size())
+      return emitOpError("expected 2 strides and ")
+             << batch.size() << " batch strides of " << part.name << ", got "
+             << part.strides.size() << " and " << part.batchStrides.size();
+    SmallVector<int64_t> strides(part.batchStrides);
+    llvm::append_range(strides, part.strides);
+    std::optional<int64_t> last = lastElement(part.extents, strides);
+    auto type = cast<RankedTensorType>(part.value.getType());
+    if (!type.hasStaticShape())
+      return emitOpError() << part.name << " needs a static shape";
+    if (!last || *last >= type.getNumElements())
+      return emitOpError("sizes and strides leave ")
+             << part.name << ", which has " << type.getNumElements()
+             << " elements";
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// invoke and microbatches
+//===----------------------------------------------------------------------===//
+
 LogicalResult InvokeOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  SmallVector<TensorRef> operands = getTensorOperands();
-  SmallVector<Type> arguments;
-  arguments.reserve(operands.size());
-  for (TensorRef operand : operands)
-    arguments.push_back(operand.getType());
-  if (failed(verifyCallee<SegmentOp>(*this, getCalleeAttr(), "segment",
-                                     arguments, tensorTypesOf(getResultTypes()),
-                                     symbols)))
-    return failure();
-  return verifyYield(
-      symbols.lookupNearestSymbolFrom<SegmentOp>(*this, getCalleeAttr()));
+  return verifyCallee<SegmentOp>(*this, getCalleeAttr(), "segment", symbols);
+}
+
+/// The slice [k] along the leading dimension has the type of `slice`; how it
+/// lies on the mesh is settled by assign.
+static bool isSliceOf(RankedTensorType whole, Type slice) {
+  auto type = dyn_cast<RankedTensorType>(slice);
+  return type && type.getElementType() == whole.getElementType() &&
+         type.getShape() == whole.getShape().drop_front();
 }
 
 /// A bound bundle says what its members are.
@@ -194,13 +321,19 @@ LogicalResult MicrobatchesOp::verify() {
     return emitOpError("body takes ")
            << block.getNumArguments() << " values, expected "
            << getInputs().size() + getCarried().size();
-  for (Value input : getInputs()) {
+  for (auto [input, slice] : llvm::zip(getInputs(), block.getArguments())) {
     auto type = dyn_cast<RankedTensorType>(input.getType());
     if (!type || type.getRank() < 1 ||
         type.getDimSize(0) != int64_t(getCount()))
       return emitOpError("inputs need the leading dimension ") << getCount();
+    if (!isSliceOf(type, slice.getType()))
+      return emitOpError("the body takes ")
+             << slice.getType() << " as a slice of " << type;
   }
-  auto yield = dyn_cast<YieldOp>(block.getTerminator());
+  if (TypeRange(getCarried()) !=
+      TypeRange(block.getArguments().drop_front(getInputs().size())))
+    return emitOpError("the body must take the carried values with their types");
+  auto yield = block.empty() ? YieldOp() : dyn_cast<YieldOp>(block.back());
   if (!yield || TypeRange(yield.getOperands()) != TypeRange(getResults()) ||
       TypeRange(getCarried()) != TypeRange(getResults()))
     return emitOpError("must yield one value per carried value, of its type");

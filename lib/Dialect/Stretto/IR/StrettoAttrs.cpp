@@ -31,6 +31,45 @@ void StrettoDialect::registerAttributes() {
 // Pieces shared by the assembly formats
 //===----------------------------------------------------------------------===//
 
+/// Are `pre` and `pre * size` divisors of the axis size `whole`?
+static bool isSubAxisOf(AxisRef ref, int64_t whole) {
+  return ref.pre >= 1 && ref.size >= 1 && whole % ref.pre == 0 &&
+         whole / ref.pre % ref.size == 0;
+}
+
+/// Invariants of axes that are used together: each lies in the mesh; no digit
+/// of an axis is used twice; sub-axes of one axis are digits of one number
+/// (where one ends divides where the next begins: of 12, (1)4 and (6)2 are not).
+static LogicalResult verifyAxes(function_ref<InFlightDiagnostic()> emitError,
+                                MeshAttr mesh, ArrayRef<AxisRef> axes,
+                                StringRef what) {
+  for (unsigned i = 0; i < axes.size(); ++i) {
+    AxisRef ref = axes[i];
+    if (ref.axis >= mesh.getNumAxes())
+      return emitError() << "axis " << ref.axis << " is outside the mesh of "
+                         << mesh.getNumAxes() << " axes";
+    StringRef name = mesh.getNames()[ref.axis].getValue();
+    int64_t whole = mesh.getSizes()[ref.axis];
+    if (!isSubAxisOf(ref, whole))
+      return emitError() << "sub-axis (" << ref.pre << ")" << ref.size
+                         << " does not divide axis '" << name << "' of size "
+                         << whole;
+    for (AxisRef other : axes.take_front(i)) {
+      if (ref.overlaps(other))
+        return emitError() << "axis '" << name << "' is used twice in one "
+                           << what;
+      AxisRef major = std::min(ref, other), minor = std::max(ref, other);
+      if (ref.axis == other.axis && minor.pre % (major.pre * major.size) != 0)
+        return emitError() << "sub-axes (" << major.pre << ")" << major.size
+                           << " and (" << minor.pre << ")" << minor.size
+                           << " of axis '" << name << "' do not align: "
+                           << minor.pre << " is no multiple of "
+                           << major.pre * major.size;
+    }
+  }
+  return success();
+}
+
 static void printAxis(raw_ostream &os, MeshAttr mesh, AxisRef ref) {
   os << mesh.getNames()[ref.axis].getValue();
   if (ref.pre != 1 || ref.size != mesh.getSizes()[ref.axis])
@@ -68,8 +107,7 @@ static ParseResult parseAxis(AsmParser &parser, MeshAttr mesh, AxisRef &ref) {
       parser.parseRParen() || parser.parseInteger(ref.size))
     return failure();
   int64_t whole = mesh.getSizes()[*index];
-  if (ref.pre < 1 || ref.size < 1 || ref.pre > whole || ref.size > whole ||
-      whole % (ref.pre * ref.size) != 0)
+  if (!isSubAxisOf(ref, whole))
     return parser.emitError(loc, "sub-axis (")
            << ref.pre << ")" << ref.size << " does not divide axis '" << name
            << "' of size " << whole;
@@ -193,7 +231,12 @@ Attribute GroupAttr::parse(AsmParser &parser, Type) {
   if (failed(mesh) || parser.parseComma() || parseAxes(parser, *mesh, axes) ||
       parser.parseGreater())
     return {};
-  return GroupAttr::get(parser.getContext(), *mesh, axes);
+  return parser.getChecked<GroupAttr>(parser.getContext(), *mesh, axes);
+}
+
+LogicalResult GroupAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                MeshAttr mesh, ArrayRef<AxisRef> axes) {
+  return verifyAxes(emitError, mesh, axes, "group");
 }
 
 void GroupAttr::print(AsmPrinter &printer) const {
@@ -320,8 +363,8 @@ void DistAttr::print(AsmPrinter &printer) const {
   printer << ">";
 }
 
-/// Invariants: every axis reference lies in the mesh; no axis digit is used
-/// twice among dimensions and partial; padded extents divide over the shards.
+/// Invariants: axes are those of the mesh, aligned, and used once among
+/// dimensions and partial; padded extents divide over the shards.
 LogicalResult DistAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                MeshAttr mesh, ArrayRef<AxisRef> flatAxes,
                                ArrayRef<int64_t> dimEnds,
@@ -329,20 +372,8 @@ LogicalResult DistAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                ArrayRef<int64_t> padded) {
   SmallVector<AxisRef> all(flatAxes);
   llvm::append_range(all, partialAxes);
-  for (unsigned i = 0; i < all.size(); ++i) {
-    if (all[i].axis >= mesh.getNumAxes() || all[i].pre < 1 || all[i].size < 1 ||
-        mesh.getSizes()[all[i].axis] % (all[i].pre * all[i].size) != 0)
-      return emitError() << "axis reference outside the mesh";
-    for (unsigned j = 0; j < i; ++j)
-      if (all[i].overlaps(all[j]))
-        return emitError() << "axis '"
-                           << mesh.getNames()[all[i].axis].getValue()
-                           << "' is used twice in one distribution";
-      else if (axesOverlap(all[i], all[j]))
-        return emitError() << toString(mesh, {all[j], all[i]})
-                           << " cut one axis in ways that do not go together; "
-                              "cut both at the same places";
-  }
+  if (failed(verifyAxes(emitError, mesh, all, "distribution")))
+    return failure();
   if (padded.size() != dimEnds.size())
     return emitError() << "expected " << dimEnds.size() << " padded extents";
   for (unsigned dim = 0, begin = 0; dim < dimEnds.size(); ++dim) {
@@ -352,6 +383,33 @@ LogicalResult DistAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       return emitError() << "padded extent " << padded[dim] << " of dimension "
                          << dim << " does not divide over " << shards
                          << " shards";
+  }
+  return success();
+}
+
+/// As the encoding of a tensor type: one entry per dimension; what is sharded
+/// has a static extent that divides, or a padded extent that covers it.
+LogicalResult
+DistAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
+                         function_ref<InFlightDiagnostic()> emitError) const {
+  if (shape.size() != getRank())
+    return emitError() << "distribution of rank " << getRank()
+                       << " on a tensor of rank " << shape.size();
+  for (auto [dim, size] : llvm::enumerate(shape)) {
+    int64_t padded = getPaddedExtents()[dim], shards = getNumShards(dim);
+    if (ShapedType::isDynamic(size) && (padded || shards > 1))
+      return emitError() << "dimension " << dim
+                         << " is dynamic; what is sharded or padded needs a "
+                            "static extent";
+    if (padded && padded < size)
+      return emitError() << "padded extent " << padded << " of dimension "
+                         << dim << " is less than its size " << size;
+    if (!padded && size % shards != 0)
+      return emitError() << "dimension " << dim << " of size " << size
+                         << " does not divide over "
+                         << toString(getMesh(), getDimAxes(dim))
+                         << "; give it a padded extent of "
+                         << llvm::alignTo(size, shards);
   }
   return success();
 }
@@ -436,11 +494,14 @@ void OffsetAttr::print(AsmPrinter &printer) const {
 }
 
 LogicalResult OffsetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 MeshAttr, ArrayRef<AxisRef> axes,
+                                 MeshAttr mesh, ArrayRef<AxisRef> axes,
                                  ArrayRef<int64_t> coefficients, int64_t) {
   if (axes.size() != coefficients.size())
     return emitError() << "offset has " << axes.size() << " axes and "
                        << coefficients.size() << " coefficients";
+  for (AxisRef ref : axes)
+    if (failed(verifyAxes(emitError, mesh, ref, "offset")))
+      return failure();
   return success();
 }
 

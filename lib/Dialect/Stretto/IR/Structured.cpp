@@ -345,6 +345,10 @@ LogicalResult EmbeddingGradOp::verify() {
       !compatible(dy.drop_front(ids.size()), result.drop_front()))
     return emitOpError("expected dy [ids..., features...] and a result [rows, "
                        "features...]");
+  if (!tensor(getIds()).getElementType().isInteger(32))
+    return emitOpError("ids must be i32");
+  if (tensor(getDy()).getElementType() != tensor(getResult()).getElementType())
+    return emitOpError("dy and result must have one element type");
   return success();
 }
 

@@ -45,4 +45,5 @@ def Stretto_PadExtentOp : Stretto_Op<"pad_extent", [Pure, SameOperandsAndResultE
   let arguments = (ins AnyRankedTensor:$x, OptionalAttr<StrAttr>:$cause);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
+  let hasVerifier = 1;
 }

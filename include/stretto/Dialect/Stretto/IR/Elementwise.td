@@ -57,6 +57,7 @@ def Stretto_CompareOp : Stretto_TensorOp<"compare", []> {
   let assemblyFormat = [{
     `` $predicate $lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)
   }];
+  let hasVerifier = 1;
 }
 
 def Stretto_SelectOp : Stretto_TensorOp<"select", []> {
@@ -68,6 +69,7 @@ def Stretto_SelectOp : Stretto_TensorOp<"select", []> {
     $condition `,` $onTrue `,` $onFalse attr-dict `:`
     type($condition) `,` type($onTrue) `,` type($onFalse) `->` type($result)
   }];
+  let hasVerifier = 1;
 }
 
 def Stretto_ConvertOp : Stretto_TypedTensorOp<"convert", []> {
@@ -87,7 +89,8 @@ def Stretto_DropoutOp : Stretto_TensorOp<"dropout", [SameOperandsAndResultElemen
 
     `extents` are the logical global extents (entry `sample_dim` is not needed),
     `sample_dim` the dimension that counts samples (its global index is
-    micro-batch * samples + local index), `offsets` the global index of this
+    micro-batch * samples + local index; it is the most major one of the
+    row-major index, wherever it stands, as samples have no end), `offsets` the global index of this
     shard's first element per dimension; all three are absent in a model and are
     filled in when the step is built (`extents`) and localized (`offsets`).
   }];
@@ -115,6 +118,7 @@ def Stretto_MaskPadOp : Stretto_TensorOp<"mask_pad", [SameOperandsAndResultEleme
                        OptionalAttr<Stretto_OffsetAttr>:$offset);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
+  let hasVerifier = 1;
   let extraClassDeclaration = inferDeclaration # [{
     void localizeAttributes(::llvm::ArrayRef<DistAttr> operands,
                             ::llvm::ArrayRef<DistAttr> results,

@@ -25,6 +25,7 @@ def Stretto_LayerNormGradOp : Stretto_TensorOp<"layer_norm_grad", [SameOperandsA
     $x `,` $gamma `,` $dy attr-dict `:` type($x) `,` type($gamma) `,` type($dy)
     `->` type($dx) `,` type($dgamma) `,` type($dbeta)
   }];
+  let hasVerifier = 1;
 }
 
 def Stretto_RmsNormOp : Stretto_TensorOp<"rms_norm", [SameOperandsAndResultElementType]> {
@@ -44,6 +45,7 @@ def Stretto_RmsNormGradOp : Stretto_TensorOp<"rms_norm_grad", [SameOperandsAndRe
     $x `,` $gamma `,` $dy attr-dict `:` type($x) `,` type($gamma) `,` type($dy)
     `->` type($dx) `,` type($dgamma)
   }];
+  let hasVerifier = 1;
 }
 
 def Stretto_RopeOp : Stretto_TensorOp<"rope", []> {
@@ -104,6 +106,7 @@ def Stretto_AttentionGradOp : Stretto_TensorOp<"attention_grad", [SameOperandsAn
     type($q) `,` type($k) `,` type($v) `,` type($out) `,` type($lse) `,` type($dout)
     `->` type($dq) `,` type($dk) `,` type($dv)
   }];
+  let hasVerifier = 1;
   let extraClassDeclaration = inferDeclaration # [{
     void localizeAttributes(::llvm::ArrayRef<DistAttr> operands,
                             ::llvm::ArrayRef<DistAttr> results,
@@ -142,6 +145,7 @@ def Stretto_CrossEntropyGradOp : Stretto_TensorOp<"cross_entropy_grad", []> {
     $logits `,` $labels `,` $lse `,` $dloss attr-dict `:`
     type($logits) `,` type($labels) `,` type($lse) `,` type($dloss) `->` type($dlogits)
   }];
+  let hasVerifier = 1;
   let extraClassDeclaration = inferDeclaration # [{
     void localizeAttributes(::llvm::ArrayRef<DistAttr> operands,
                             ::llvm::ArrayRef<DistAttr> results,
@@ -163,6 +167,7 @@ def Stretto_AdamWOp : Stretto_TensorOp<"adamw", [SameOperandsAndResultElementTyp
                        F64Attr:$beta1, F64Attr:$beta2, F64Attr:$eps, F64Attr:$weight_decay);
   let results = (outs AnyRankedTensor:$newParam, AnyRankedTensor:$newM, AnyRankedTensor:$newV);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
 }
 
 def Stretto_SgdOp : Stretto_TensorOp<"sgd", [SameOperandsAndResultElementType]> {
@@ -176,4 +181,5 @@ def Stretto_SgdOp : Stretto_TensorOp<"sgd", [SameOperandsAndResultElementType]> 
                        F64Attr:$momentum, F64Attr:$weight_decay);
   let results = (outs AnyRankedTensor:$newParam, AnyRankedTensor:$newM);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
 }

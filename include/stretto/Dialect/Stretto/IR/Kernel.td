@@ -22,6 +22,7 @@ def Stretto_KernelOp : Stretto_Op<"kernel", [
                        OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() { return getFunctionType().getInputs(); }
     ::llvm::ArrayRef<::mlir::Type> getResultTypes() { return getFunctionType().getResults(); }
@@ -63,4 +64,5 @@ def Stretto_GemmOp : Stretto_Op<"gemm", [Pure, SameOperandsAndResultElementType]
   let assemblyFormat = [{
     $a `,` $b (`acc` $acc^ `:` type($acc))? attr-dict `:` type($a) `,` type($b) `->` type($result)
   }];
+  let hasVerifier = 1;
 }

@@ -55,6 +55,9 @@ struct OpRule {
   llvm::SmallVector<DimFactors> operands;
   llvm::SmallVector<DimFactors> results;
   llvm::SmallVector<LinearSet> linearSets;
+  /// Operands of which some finite values (zero, negative ones) give no finite
+  /// result, while one does: what padding must read as there.
+  llvm::SmallVector<unsigned, 1> poles;
 
   unsigned addFactor(int64_t size, FactorKind kind = FactorKind::Parallel,
                      ReduceKind reduce = ReduceKind(0)) {

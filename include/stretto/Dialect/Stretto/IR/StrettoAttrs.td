@@ -10,6 +10,7 @@
 include "stretto/Dialect/Stretto/IR/StrettoDialect.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/EnumAttr.td"
+include "mlir/IR/TensorEncoding.td"
 
 class Stretto_Enum<string name, string summary, list<I32EnumAttrCase> cases>
     : I32EnumAttr<name, summary, cases> {
@@ -97,6 +98,7 @@ def Stretto_GroupAttr : Stretto_Attr<"Group", "group"> {
   }];
   let parameters = (ins "MeshAttr":$mesh, ArrayRefParameter<"AxisRef">:$axes);
   let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     int64_t getNumMembers() const;
     /// Member index of the rank at `coordinates`.
@@ -104,7 +106,8 @@ def Stretto_GroupAttr : Stretto_Attr<"Group", "group"> {
   }];
 }
 
-def Stretto_DistAttr : Stretto_Attr<"Dist", "dist"> {
+def Stretto_DistAttr : Stretto_Attr<"Dist", "dist", [
+    DeclareAttrInterfaceMethods<VerifiableTensorEncoding>]> {
   let summary = "how a value lies on the mesh";
   let description = [{
     The encoding of a tensor type between `assign` and `localize`:

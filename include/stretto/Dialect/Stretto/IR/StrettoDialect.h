@@ -11,6 +11,7 @@
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/TensorEncoding.h"
 #include "stretto/Dialect/Stretto/IR/AxisRef.h"
 #include "stretto/Dialect/Stretto/IR/OpRule.h"
 #include <optional>
