@@ -43,6 +43,19 @@ static SmallVector<int64_t> stridesOf(ArrayRef<int64_t> shape) {
   return strides;
 }
 
+/// Strides of the logical index of random numbers: row-major, with samples as
+/// the most major dimension wherever they stand.
+static SmallVector<int64_t> samplesFirst(ArrayRef<int64_t> extents,
+                                         std::optional<uint64_t> sampleDim) {
+  SmallVector<int64_t> others(extents);
+  if (sampleDim)
+    others[*sampleDim] = 1;
+  SmallVector<int64_t> strides = stridesOf(others);
+  if (sampleDim)
+    strides[*sampleDim] = ShapedType::getNumElements(others);
+  return strides;
+}
+
 namespace stretto::kernel {
 
 class GraphBuilder {
@@ -169,12 +182,10 @@ private:
             [&](auto o) { return nodeOf(o.getX()); })
         .Case([&](ReduceOp o) { return lowerReduce(o); })
         .Case([&](CompareOp o) {
-          requireSame(o.getLhs(), o.getRhs());
           return make.compare(o.getPredicate(), nodeOf(o.getLhs()),
                               nodeOf(o.getRhs()));
         })
         .Case([&](SelectOp o) {
-          requireSame(o.getOnTrue(), o.getOnFalse());
           return make.select(nodeOf(o.getCondition()), nodeOf(o.getOnTrue()),
                              nodeOf(o.getOnFalse()));
         })
@@ -195,11 +206,6 @@ private:
         .Case([&](EmbeddingOp o) { return lowerEmbedding(o); })
         .Case([&](RopeOp o) { return lowerRope(o); })
         .Default([&](Operation *o) { return lowerPointwise(o); });
-  }
-
-  void requireSame(Value lhs, Value rhs) {
-    if (elementOf(lhs) != elementOf(rhs))
-      fail("operands differ in element type; use stretto.convert");
   }
 
   Element type(Operation *op) {
@@ -291,7 +297,8 @@ private:
            "offset per dimension");
       return nullptr;
     }
-    SmallVector<int64_t> strides = stridesOf(*op.getExtents());
+    SmallVector<int64_t> strides =
+        samplesFirst(*op.getExtents(), op.getSampleDim());
     Linear element = along(op.getX(), strides);
     for (auto [i, stride] : llvm::enumerate(strides))
       addOffset(element, positions[3 + i], stride);
@@ -391,9 +398,9 @@ private:
   Node *lowerRope(RopeOp op) {
     unsigned last = dim(op.getX(), 3);
     int64_t half = shapeOf(op.getX())[3] / 2;
-    if (half == 1 || type(op) != Element::F32 ||
+    if (type(op) != Element::F32 ||
         (!ropes.empty() && ropes[0].dim != last)) {
-      fail("rope needs f32 and a head dimension above 2, one per kernel");
+      fail("rope needs f32 and one head dimension per kernel");
       return nullptr;
     }
     Node *x = nodeOf(op.getX()), *position = nodeOf(op.getPositions());

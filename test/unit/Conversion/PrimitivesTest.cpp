@@ -155,25 +155,34 @@ TEST(Pointwise, CompareSelectConvertIotaConstant) {
   }
 }
 
-TEST(Random, DropoutDrawsWhatTheReferenceDraws) {
-  for (int size : sizes) {
-    std::string n = std::to_string(size), x = "tensor<3x2x" + n + "xf32>";
-    std::string none = "#stretto.offset<mesh<dp = 2, tp = 2>, []>";
-    expectSame(
-        "stretto.segment @f(%x: " + x + ") -> " + x +
-            " attributes {direction = \"forward\"} {\n"
-            "  %d = stretto.dropout %x {p = 0.3 : f64, op_id = 5 : i64, "
-            "extents = array<i64: 12, 2, " +
-            std::to_string(2 * size) +
-            ">, sample_dim = 0 : i64, offsets = [#stretto.offset<mesh<dp = 2, "
-            "tp = 2>, [dp * 3], microbatch * 6>, " +
-            none + ", #stretto.offset<mesh<dp = 2, tp = 2>, [tp * " + n +
-            "]>]} : " + x + " -> " + x +
-            "\n"
-            "  stretto.yield %d : " +
-            x + "\n}",
-        {}, "dp = 2, tp = 2");
+/// Dropout of a shard [3, 2, n] whose samples stand in dimension `sampleDim`.
+std::string dropoutOfShard(int n, int sampleDim) {
+  const std::string mesh = "#stretto.offset<mesh<dp = 2, tp = 2>, [";
+  std::string x = "tensor<3x2x" + std::to_string(n) + "xf32>";
+  std::string columns = "tp * " + std::to_string(n) + "]>";
+  std::string offsets[] = {"]>", "]>", columns}, extents[] = {"3", "2", ""};
+  extents[2] = std::to_string(2 * n);
+  int samples = sampleDim == 2 ? n : 3 - sampleDim;
+  offsets[sampleDim] = "dp * " + std::to_string(samples) + "], microbatch * " +
+                       std::to_string(2 * samples) + ">";
+  extents[sampleDim] = std::to_string(2 * samples);
+  std::string lists[2];
+  for (int dim = 0; dim < 3; ++dim) {
+    lists[0] += (dim ? ", " : "") + extents[dim];
+    lists[1] += (dim ? ", " : "") + mesh + offsets[dim];
   }
+  return "stretto.segment @f(%x: " + x + ") -> " + x +
+         " attributes {direction = \"forward\"} {\n  %d = stretto.dropout %x "
+         "{p = 0.3 : f64, op_id = 5 : i64, extents = array<i64: " +
+         lists[0] + ">, sample_dim = " + std::to_string(sampleDim) +
+         " : i64, offsets = [" + lists[1] + "]} : " + x + " -> " + x +
+         "\n  stretto.yield %d : " + x + "\n}";
+}
+
+TEST(Random, DropoutDrawsWhatTheReferenceDraws) {
+  for (int size : sizes)
+    for (int sampleDim : {0, 1, 2})
+      expectSame(dropoutOfShard(size, sampleDim), {}, "dp = 2, tp = 2");
 }
 
 TEST(Embedding, GathersRowsAndScattersGradients) {
@@ -265,16 +274,29 @@ stretto.segment @f(%x: tensor<4x34xf32>, %t: tensor<9x34xf32>, %r: tensor<2x34xf
 }
 
 TEST(Rope, RotatesPairsAndBack) {
-  for (const char *transposed : {"", ", transposed"})
-    expectSame(
-        std::string(
-            "stretto.segment @f(%x: tensor<2x5x3x8xf32>, %p: tensor<2x5xi32>) "
-            "-> tensor<2x5x3x8xf32> attributes {direction = \"forward\"} {\n"
-            "  %y = stretto.rope %x, %p {base = 10000.0 : f64") +
-            transposed +
-            "} : tensor<2x5x3x8xf32>, tensor<2x5xi32> -> tensor<2x5x3x8xf32>\n"
-            "  stretto.yield %y : tensor<2x5x3x8xf32>\n}",
-        {2e-6, 0, 100000});
+  for (const char *headDim : {"2", "4", "8"})
+    for (const char *transposed : {"", ", transposed"}) {
+      std::string x = std::string("tensor<2x5x3x") + headDim + "xf32>";
+      expectSame("stretto.segment @f(%x: " + x + ", %p: tensor<2x5xi32>) -> " +
+                     x +
+                     " attributes {direction = \"forward\"} {\n"
+                     "  %y = stretto.rope %x, %p {base = 10000.0 : f64" +
+                     transposed + "} : " + x + ", tensor<2x5xi32> -> " + x +
+                     "\n  stretto.yield %y : " + x + "\n}",
+                 {2e-6, 0, 100000});
+    }
+}
+
+/// A pair is the whole head: its dimension and others of extent 2 stay apart.
+TEST(Rope, RotatesHeadsOfOnePairAmongOthersOfTwo) {
+  expectSame(R"(
+stretto.segment @f(%x: tensor<2x2x2x2xf32>, %g: tensor<2xf32>, %p: tensor<2x2xi32>) -> (tensor<2x2x2x2xf32>, tensor<2x2x2x2xf32>) attributes {direction = "forward"} {
+  %n = stretto.rms_norm %x, %g {eps = 1.0e-5 : f64} : tensor<2x2x2x2xf32>, tensor<2xf32> -> tensor<2x2x2x2xf32>
+  %y = stretto.rope %n, %p {base = 10000.0 : f64} : tensor<2x2x2x2xf32>, tensor<2x2xi32> -> tensor<2x2x2x2xf32>
+  %e = stretto.exp %y : tensor<2x2x2x2xf32> -> tensor<2x2x2x2xf32>
+  stretto.yield %y, %e : tensor<2x2x2x2xf32>, tensor<2x2x2x2xf32>
+})",
+             {5e-6, 0, 1000, 0, 1, 1});
 }
 
 TEST(Einsum, EveryFormOfProduct) {
