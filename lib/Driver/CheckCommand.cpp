@@ -154,8 +154,10 @@ int Check::proveExecutable(Compilation &compilation, ModuleOp derived) {
   std::vector<double> rates;
   for (int64_t step = 1; step <= line.steps; ++step)
     rates.push_back(interp::hyperParameters(derived, step).getFloats()[0]);
+  auto replay = interp::UpdateReplay::of(derived, reference->initial);
   auto compared =
-      compareDumps(folder.path, *reference, rates, executableTolerance, error);
+      compareDumps(folder.path, *reference, rates, executableTolerance,
+                   replay ? &*replay : nullptr, error);
   if (failed(compared)) {
     err << "error: " << error << "\n";
     return exitRunFailed;

@@ -170,7 +170,7 @@ readMetrics(StringRef path, std::string &error) {
 FailureOr<interp::CheckReport>
 driver::compareDumps(StringRef folder, const interp::Trajectory &reference,
                      ArrayRef<double> learningRates, double tolerance,
-                     std::string &error) {
+                     interp::UpdateReplay *replay, std::string &error) {
   interp::CheckReport report;
   report.title = "executable in f32";
   report.tolerance = tolerance;
@@ -193,7 +193,8 @@ driver::compareDumps(StringRef folder, const interp::Trajectory &reference,
       return failure();
     dump->insert((*metrics)[step - 1].begin(), (*metrics)[step - 1].end());
     for (interp::CheckRow &row : interp::compareWithDump(
-             reference, step, *dump, learningRates[step - 1], tolerance)) {
+             reference, step, *dump, learningRates[step - 1], tolerance,
+             replay)) {
       row.step = step;
       report.rows.push_back(row);
     }

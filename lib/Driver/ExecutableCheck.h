@@ -23,11 +23,12 @@ mlir::LogicalResult writeRunInputs(llvm::StringRef folder,
 int runExecutable(llvm::StringRef executable, llvm::StringRef folder,
                   int64_t steps, std::string &error);
 
-/// Compares every dumped step in f32 tolerance.
+/// Compares every dumped step in f32 tolerance. `replay`: see Check.h; null
+/// when the optimizer is not known.
 mlir::FailureOr<interp::CheckReport>
 compareDumps(llvm::StringRef folder, const interp::Trajectory &reference,
              llvm::ArrayRef<double> learningRates, double tolerance,
-             std::string &error);
+             interp::UpdateReplay *replay, std::string &error);
 
 } // namespace stretto::driver
 

@@ -41,6 +41,7 @@ struct Scale {
   double learningRate = 0; // the largest so far
   int64_t step = 1;
   double tolerance = 0;
+  const UpdateReplay *replay = nullptr;
 };
 } // namespace
 
@@ -64,13 +65,25 @@ static double boundOf(StringRef binding, const Tensor &reference,
          scale.learningRate * root * double(scale.step) * scale.tolerance;
 }
 
+/// What a tensor is compared with: the reference's, or, of a parameter, what
+/// the other program's gradients make of it.
+static const Tensor &expected(StringRef binding, const Tensor &reference,
+                              const Scale &scale) {
+  auto [kind, name] = binding.split(':');
+  const Tensor *replayed = scale.replay && kind == "param"
+                               ? scale.replay->parameter(name)
+                               : nullptr;
+  return replayed ? *replayed : reference;
+}
+
 static CheckRow compareTensor(StringRef binding, const Gathered &reference,
                               const Gathered &other, const Scale &scale) {
   CheckRow row;
   row.name = binding.str();
   row.step = scale.step;
   row.fault = llvm::join(other.faults, "; ");
-  const Tensor &want = reference.value, &got = other.value;
+  const Tensor &want = expected(binding, reference.value, scale),
+               &got = other.value;
   if (want.getShape() != got.getShape() || want.isFloat() != got.isFloat()) {
     row.fault = "shape is " + shapeText(got.getShape()) + ", expected " +
                 shapeText(want.getShape());
@@ -147,16 +160,23 @@ static void compareRecords(const StepRecord &reference, const StepRecord &other,
 std::vector<CheckRow>
 interp::compareTrajectories(const Trajectory &reference,
                             const Trajectory &other,
-                            ArrayRef<double> learningRates, double tolerance) {
+                            ArrayRef<double> learningRates, double tolerance,
+                            UpdateReplay *replay) {
   Rows rows;
   Scale scale;
   scale.tolerance = tolerance;
+  scale.replay = replay;
   size_t steps = std::min(reference.steps.size(), other.steps.size());
   for (size_t i = 0; i < steps; ++i) {
     scale.step = int64_t(i) + 1;
     scale.gradientNorm = gradientNormOf(reference.steps[i]);
     if (i < learningRates.size())
       scale.learningRate = std::max(scale.learningRate, learningRates[i]);
+    if (replay)
+      replay->step([&](StringRef name) -> const Tensor * {
+        auto found = other.steps[i].find(("grad:" + name).str());
+        return found == other.steps[i].end() ? nullptr : &found->second.value;
+      });
     compareRecords(reference.steps[i], other.steps[i], scale, rows);
   }
   return rows.take();
@@ -165,9 +185,15 @@ interp::compareTrajectories(const Trajectory &reference,
 std::vector<CheckRow>
 interp::compareWithDump(const Trajectory &reference, int64_t t,
                         const std::map<std::string, Tensor> &dump,
-                        double learningRate, double tolerance) {
+                        double learningRate, double tolerance,
+                        UpdateReplay *replay) {
   const StepRecord &record = reference.steps[t - 1];
-  Scale scale{gradientNormOf(record), learningRate, t, tolerance};
+  Scale scale{gradientNormOf(record), learningRate, t, tolerance, replay};
+  if (replay)
+    replay->step([&](StringRef name) -> const Tensor * {
+      auto found = dump.find(("grad/" + name).str());
+      return found == dump.end() ? nullptr : &found->second;
+    });
   Rows rows;
   for (auto &[binding, value] : record) {
     StringRef kind = kindOf(binding);
@@ -219,7 +245,7 @@ static LogicalResult compareOtherSteps(ModuleOp derived, ModuleOp localized,
     if (failed(want) || failed(got))
       return failure();
     Rows compared;
-    compareRecords(*want, *got, Scale{0, 0, 1, tolerance}, compared);
+    compareRecords(*want, *got, Scale{0, 0, 1, tolerance, nullptr}, compared);
     for (CheckRow &row : compared.take()) {
       row.name = (step.getSymName() + " " + row.name).str();
       rows.push_back(std::move(row));
@@ -255,8 +281,11 @@ FailureOr<CheckReport> interp::check(ModuleOp derived, ModuleOp localized,
   report.tolerance = options.tolerance;
   if (MeshAttr mesh = meshOf(localized.lookupSymbol<StepOp>("train")))
     report.ranks = mesh.getNumRanks();
+  std::optional<UpdateReplay> replay =
+      UpdateReplay::of(derived, reference->initial);
   report.rows =
-      compareTrajectories(*reference, *other, learningRates, options.tolerance);
+      compareTrajectories(*reference, *other, learningRates, options.tolerance,
+                          replay ? &*replay : nullptr);
   if (options.otherSteps &&
       failed(compareOtherSteps(derived, localized, *reference, training,
                                options.tolerance, report.rows)))

@@ -1,8 +1,7 @@
 //===- Optimizers.cpp - evaluation of parameter updates -------------------===//
 
+#include "Optimizers.h"
 #include "Models.h"
-
-#include <cmath>
 
 using namespace mlir;
 using namespace stretto;
@@ -33,19 +32,13 @@ static EvalResult eval(AdamWOp op, ArrayRef<Tensor> in, const EvalContext &) {
   double gscale = in[5].getFloats()[0];
   if (in[6].getFloats()[0] != 1)
     return TensorVector{param, moment1, moment2};
-  double beta1 = op.getBeta1().convertToDouble(),
-         beta2 = op.getBeta2().convertToDouble(),
-         eps = op.getEps().convertToDouble(),
-         decay = op.getWeightDecay().convertToDouble();
+  AdamW rule{
+      op.getBeta1().convertToDouble(), op.getBeta2().convertToDouble(),
+      op.getEps().convertToDouble(), op.getWeightDecay().convertToDouble()};
   MutableArrayRef<double> p = param.writeFloats(), m = moment1.writeFloats(),
                           v = moment2.writeFloats();
-  for (size_t i = 0; i < p.size(); ++i) {
-    double g = grad[i] * gscale;
-    m[i] = beta1 * m[i] + (1 - beta1) * g;
-    v[i] = beta2 * v[i] + (1 - beta2) * g * g;
-    p[i] -= hyper[0] * (m[i] / hyper[1] / (std::sqrt(v[i] / hyper[2]) + eps) +
-                        decay * p[i]);
-  }
+  for (size_t i = 0; i < p.size(); ++i)
+    rule.update(p[i], m[i], v[i], grad[i] * gscale, hyper);
   return TensorVector{param, moment1, moment2};
 }
 
@@ -57,13 +50,11 @@ static EvalResult eval(SgdOp op, ArrayRef<Tensor> in, const EvalContext &) {
   double gscale = in[4].getFloats()[0];
   if (in[5].getFloats()[0] != 1)
     return TensorVector{param, moment};
-  double momentum = op.getMomentum().convertToDouble(),
-         decay = op.getWeightDecay().convertToDouble();
+  Sgd rule{op.getMomentum().convertToDouble(),
+           op.getWeightDecay().convertToDouble()};
   MutableArrayRef<double> p = param.writeFloats(), m = moment.writeFloats();
-  for (size_t i = 0; i < p.size(); ++i) {
-    m[i] = momentum * m[i] + grad[i] * gscale + decay * p[i];
-    p[i] -= hyper[0] * m[i];
-  }
+  for (size_t i = 0; i < p.size(); ++i)
+    rule.update(p[i], m[i], grad[i] * gscale, hyper);
   return TensorVector{param, moment};
 }
 

@@ -10,6 +10,7 @@
 #define STRETTO_INTERPRETER_CHECK_H
 
 #include "stretto/Interpreter/Training.h"
+#include "stretto/Interpreter/UpdateReplay.h"
 #include "llvm/Support/JSON.h"
 
 namespace stretto::interp {
@@ -55,10 +56,18 @@ struct CheckOptions {
 /// step · tolerance; loss and norm relative to the same scale; counts equal.
 /// `learningRates[t-1]` is that of step t. Moments are not
 /// bounded, but their replicas and padding are checked.
+///
+/// With a `replay` (at the trajectories' beginning), a parameter's reference is
+/// p̂ₜ, what the optimizer makes in f64 of the gradients of `other`: the
+/// distance to the reference's pₜ is at most ‖p − p̂‖ + ‖p̂ − pₜ‖, and the
+/// second part is only the effect of gradient differences that are bounded on
+/// their own. Without it, Adam would make ± lr of a gradient that is rounding
+/// noise and the first part could not be told from it.
 std::vector<CheckRow> compareTrajectories(const Trajectory &reference,
                                           const Trajectory &other,
                                           llvm::ArrayRef<double> learningRates,
-                                          double tolerance);
+                                          double tolerance,
+                                          UpdateReplay *replay = nullptr);
 
 /// Runs the derived and the localized module on the same numbers and compares
 /// them, and each entry point besides @train once with the trained parameters.
@@ -73,10 +82,12 @@ readSafetensors(llvm::StringRef path, std::string &error);
 /// Compares step `t` of a reference with the tensors that an executable dumped:
 /// "grad/NAME" and "param/NAME" for every gradient and parameter of the
 /// reference; a missing one is a fault. "output/loss" and the like are compared
-/// where they are there.
+/// where they are there. `replay` has made the steps before t and makes this
+/// one.
 std::vector<CheckRow> compareWithDump(const Trajectory &reference, int64_t t,
                                       const std::map<std::string, Tensor> &dump,
-                                      double learningRate, double tolerance);
+                                      double learningRate, double tolerance,
+                                      UpdateReplay *replay = nullptr);
 
 } // namespace stretto::interp
 

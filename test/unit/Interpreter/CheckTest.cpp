@@ -169,6 +169,61 @@ TEST(Check, BoundsFollowTheGlobalGradientNormAndTheLearningRate) {
   EXPECT_FALSE(rows(NAN, 0, 0)[0].ok());
 }
 
+namespace {
+/// One AdamW step of a parameter whose exact gradient is zero in one element.
+struct NoisyStep {
+  TestProgram program{R"(
+module attributes {stretto.recipe = {optimizer = "adamw", lr = 0.01 : f64, beta1 = 0.9 : f64, beta2 = 0.95 : f64,
+                                     epsilon = 1.0e-8 : f64, weight_decay = 0.1 : f64, clip = 1.0 : f64, decay = "constant"}} {
+  stretto.step @train(%w: tensor<2xf32> {stretto.binding = "param:w"}) -> (tensor<2xf32> {stretto.binding = "param:w"}) {
+    stretto.yield %w : tensor<2xf32>
+  }
+})"};
+  static constexpr double lr = 0.01, noise = 1e-5;
+
+  /// AdamW's first step: lr sign(g) and lr decay p, up to eps / |g|.
+  static double updated(double p, double g) {
+    return p - lr * (g / (std::abs(g) + 1e-8) + 0.1 * p);
+  }
+  static Trajectory trajectory(double g, double p0, double p1) {
+    Trajectory result;
+    result.initial["param:w"] = reals({2}, {0.5, 0.25});
+    result.steps.resize(1);
+    result.steps[0]["grad:w"] = {reals({2}, {0.5, g}), {}};
+    result.steps[0]["param:w"] = {reals({2}, {p0, p1}), {}};
+    return result;
+  }
+  /// The row of the parameter when the other program has gradient `g` and
+  /// makes `p1` of it.
+  CheckRow compare(double g, double p1, bool replayed) {
+    Trajectory reference = trajectory(noise, updated(0.5, 0.5),
+                                      updated(0.25, noise)),
+               other = trajectory(g, updated(0.5, 0.5), p1);
+    auto replay = UpdateReplay::of(program.get(), reference.initial);
+    EXPECT_TRUE(replay.has_value());
+    return compareTrajectories(reference, other, {lr}, 2e-4,
+                               replayed ? &*replay : nullptr)[1];
+  }
+};
+} // namespace
+
+TEST(Check, NoiseThatAdamAmplifiesIsNoDifferenceOfPrograms) {
+  NoisyStep step;
+  double turned = NoisyStep::updated(0.25, -NoisyStep::noise);
+  EXPECT_FALSE(step.compare(-NoisyStep::noise, turned, false).ok());
+  EXPECT_TRUE(step.compare(-NoisyStep::noise, turned, true).ok());
+}
+
+TEST(Check, AnUpdateThatDoesNotFollowItsGradientIsFound) {
+  NoisyStep step;
+  double noise = NoisyStep::noise, right = NoisyStep::updated(0.25, noise);
+  EXPECT_TRUE(step.compare(noise, right, true).ok());
+  EXPECT_FALSE(step.compare(-noise, right, true).ok()); // another's gradient
+  EXPECT_FALSE(step.compare(noise, 0.25, true).ok());   // no update
+  double decayless = right + NoisyStep::lr * 0.1 * 0.25;
+  EXPECT_FALSE(step.compare(noise, decayless, true).ok());
+}
+
 TEST(Check, DumpsOfAnExecutableAreComparedByName) {
   Trajectory reference;
   reference.steps.resize(1);

@@ -176,7 +176,6 @@ template <typename OpT> static LogicalResult verifyFunction(OpT op) {
   return failure(failed(verifyYield(op)) || failed(verifyAliases(op)));
 }
 LogicalResult SegmentOp::verify() { return verifyFunction(*this); }
-LogicalResult StepOp::verify() { return verifyFunction(*this); }
 LogicalResult KernelOp::verify() { return verifyFunction(*this); }
 
 //===----------------------------------------------------------------------===//
@@ -278,7 +277,11 @@ LogicalResult GemmOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult InvokeOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  return verifyCallee<SegmentOp>(*this, getCalleeAttr(), "segment", symbols);
+  SmallVector<Type> arguments;
+  for (TensorRef operand : getTensorOperands())
+    arguments.push_back(operand.getType());
+  return verifyCallee<SegmentOp>(*this, getCalleeAttr(), "segment", arguments,
+                                 tensorTypesOf(getResultTypes()), symbols);
 }
 
 /// The slice [k] along the leading dimension has the type of `slice`; how it
@@ -311,6 +314,7 @@ LogicalResult StepOp::verify() {
     return success();
   };
   return success(
+      succeeded(verifyFunction(*this)) &&
       succeeded(check("argument", getArgumentTypes(), getArgAttrsAttr())) &&
       succeeded(check("result", getResultTypes(), getResAttrsAttr())));
 }

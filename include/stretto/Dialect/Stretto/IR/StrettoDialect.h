@@ -33,6 +33,8 @@ constexpr llvm::StringLiteral param = "stretto.param";
 constexpr llvm::StringLiteral init = "stretto.init";
 constexpr llvm::StringLiteral noDecay = "stretto.no_decay";
 constexpr llvm::StringLiteral constraint = "stretto.constraint";
+/// Where a parameter's state rests, when not as the parameter is used.
+constexpr llvm::StringLiteral rest = "stretto.rest";
 constexpr llvm::StringLiteral role = "stretto.role";
 constexpr llvm::StringLiteral alias = "stretto.alias";
 constexpr llvm::StringLiteral binding = "stretto.binding";
