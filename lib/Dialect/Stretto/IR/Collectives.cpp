@@ -21,7 +21,7 @@ static bool sameAxes(DistAttr from, DistAttr to) {
 
 /// On distributed types the shape stays and the padded extents of dimensions
 /// that are whole on every rank change; on local ones any extent may.
-LogicalResult PadOp::verify() {
+LogicalResult PadExtentOp::verify() {
   auto from = tensor(getX()), to = tensor(getResult());
   if (from.getRank() != to.getRank())
     return emitOpError("must keep the rank ") << from.getRank() << ", got "
