@@ -79,5 +79,5 @@ stretto.segment @mixed(%x: tensor<4x8xf32, #whole>) -> tensor<4x8xf32> attribute
 
 // -----
 
-// expected-error @below {{{tp:(3)2, tp:(1)2} cut one axis in ways that do not go together; cut both at the same places}}
+// expected-error @below {{sub-axes (1)2 and (3)2 of axis 'tp' do not align: 3 is no multiple of 2}}
 #clash = #stretto.dist<mesh<tp = 6>, [{tp:(3)2}, {tp:(1)2}]>
