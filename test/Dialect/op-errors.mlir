@@ -137,7 +137,7 @@ stretto.segment @sizes_are_positive(%a: tensor<4x8xf32>, %b: tensor<8x6xf32>) ->
 #more = #stretto.dist<mesh<tp = 2>, [{tp}], padded [8]>
 stretto.segment @padding_of_a_sharded_dimension(%x: tensor<5xf32, #rows>) -> tensor<5xf32, #more> attributes {direction = "forward"} {
   // expected-error @below {{dimension 0 is sharded over {tp}; gather it before its padding changes}}
-  %y = stretto.pad %x : tensor<5xf32, #rows> -> tensor<5xf32, #more>
+  %y = stretto.pad_extent %x : tensor<5xf32, #rows> -> tensor<5xf32, #more>
   stretto.yield %y : tensor<5xf32, #more>
 }
 
@@ -147,7 +147,7 @@ stretto.segment @padding_of_a_sharded_dimension(%x: tensor<5xf32, #rows>) -> ten
 #rows = #stretto.dist<mesh<tp = 2>, [{tp}]>
 stretto.segment @pad_is_no_slice(%x: tensor<4xf32, #whole>) -> tensor<4xf32, #rows> attributes {direction = "forward"} {
   // expected-error @below {{may change nothing but padded extents}}
-  %y = stretto.pad %x : tensor<4xf32, #whole> -> tensor<4xf32, #rows>
+  %y = stretto.pad_extent %x : tensor<4xf32, #whole> -> tensor<4xf32, #rows>
   stretto.yield %y : tensor<4xf32, #rows>
 }
 
