@@ -199,4 +199,24 @@ TEST(ReshardSearch, DoesNotDependOnTheSizesOfAxes) {
   }
 }
 
+TEST(ReshardSearch, ManyAxesEndInTime) {
+  Paths paths("a = 2, b = 4, c = 2, d = 3, e = 2");
+  const std::pair<const char *, const char *> cases[] = {
+      {"[{a}, {b}, {c}, {d}]", "[{d}, {c}, {b}, {a}]"},
+      {"[{a, b, c, d}, {}, {}, {}]", "[{}, {d, c}, {}, {b, a}]"},
+      {"[{a}, {b}, {}, {}], sum {c, d, e}", "[{e}, {d}, {c}, {b}]"},
+      {"[{}, {}, {}, {}], sum {a, b, c, d, e}", "[{}, {}, {}, {}]"},
+      {"[{a, b}, {c, d}, {e}, {}]", "[{}, {e}, {d, c}, {b, a}]"},
+      {"[{b, d, e}, {c}, {}, {a}]", "[{d}, {}, {e, c, b}, {}]"}};
+  for (auto [from, to] : cases) {
+    auto begin = std::chrono::steady_clock::now();
+    ReshardPath path = paths.plan(from, to, {96, 96, 96, 96}, paths.links());
+    std::chrono::duration<double, std::milli> took =
+        std::chrono::steady_clock::now() - begin;
+    std::printf("%s -> %s: %u states, %.1f ms: %s\n", from, to, path.states,
+                took.count(), paths.text(path).c_str());
+    EXPECT_TRUE(path.isOptimal) << from << " -> " << to;
+  }
+}
+
 } // namespace

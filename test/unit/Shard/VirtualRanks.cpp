@@ -3,8 +3,8 @@
 #include "VirtualRanks.h"
 
 #include <algorithm>
-#include <map>
 #include <set>
+#include <unordered_map>
 
 using namespace stretto;
 using namespace stretto::test;
@@ -40,17 +40,31 @@ int TestMesh::product(const Axes &axes) const {
   return result;
 }
 
-std::vector<int> TestMesh::group(int rank, const Axes &axes) const {
-  std::vector<int> members(product(axes), -1);
-  for (int other = 0; other < ranks(); ++other) {
-    bool same = true;
-    for (int axis = 0; axis < int(sizes.size()); ++axis)
-      if (std::find(axes.begin(), axes.end(), axis) == axes.end())
-        same &= coordinate(rank, axis) == coordinate(other, axis);
-    if (same)
-      members[index(other, axes)] = other;
+const std::vector<int> &TestMesh::group(int rank, const Axes &axes) const {
+  std::vector<std::vector<int>> &all = groups[axes];
+  if (!all.empty())
+    return all[rank];
+  for (int mine = 0; mine < ranks(); ++mine) {
+    std::vector<int> members(product(axes), -1);
+    for (int other = 0; other < ranks(); ++other) {
+      bool same = true;
+      for (int axis = 0; axis < int(sizes.size()); ++axis)
+        if (std::find(axes.begin(), axes.end(), axis) == axes.end())
+          same &= coordinate(mine, axis) == coordinate(other, axis);
+      if (same)
+        members[index(other, axes)] = other;
+    }
+    all.push_back(members);
   }
-  return members;
+  return all[rank];
+}
+
+std::string Holdings::key() const {
+  std::string text = std::to_string(rows) + "x" + std::to_string(columns);
+  for (const auto &held : ranks)
+    text.append(reinterpret_cast<const char *>(held.data()),
+                held.size() * sizeof(Piece));
+  return text;
 }
 
 std::vector<Axes> TestMesh::lists() const {
@@ -221,7 +235,7 @@ test::run(const TestMesh &mesh, const Holdings &before, const TestStep &step) {
   if (step.kind == TestStep::AllToAll)
     (step.concat ? after.columns : after.rows) *= n;
   for (int rank = 0; rank < mesh.ranks(); ++rank) {
-    std::vector<int> members = mesh.group(rank, step.group);
+    const std::vector<int> &members = mesh.group(rank, step.group);
     int me = mesh.index(rank, step.group);
     std::vector<std::vector<Piece>> parts;
     std::vector<Piece> held;
@@ -389,9 +403,14 @@ int test::leastByExhaustion(const TestMesh &mesh, const TestDist &from,
     pads.clear();
   bool partial = !from.partial.empty() || !to.partial.empty();
   std::vector<TestStep> steps = allSteps(mesh, partial, pads);
-  std::map<Holdings, int> layer = {{hold(mesh, from, size), 0}}, seen = layer;
+  struct Reached {
+    Holdings holdings;
+    int spent;
+  };
+  std::vector<Reached> layer = {{hold(mesh, from, size), 0}};
+  std::unordered_map<std::string, int> seen = {{layer[0].holdings.key(), 0}};
   for (int step = 0; step < depth && !layer.empty(); ++step) {
-    std::map<Holdings, int> next;
+    std::vector<Reached> next;
     for (const auto &[holdings, spent] : layer)
       for (const TestStep &one : steps) {
         auto result = run(mesh, holdings, one);
@@ -404,11 +423,11 @@ int test::leastByExhaustion(const TestMesh &mesh, const TestDist &from,
           known = total;
           continue;
         }
-        auto [old, isNew] = seen.try_emplace(result->first, total);
+        auto [old, isNew] = seen.try_emplace(result->first.key(), total);
         if (!isNew && old->second <= total)
           continue;
         old->second = total;
-        next[result->first] = total;
+        next.push_back({std::move(result->first), total});
       }
     layer = std::move(next);
   }

@@ -8,6 +8,7 @@
 #define STRETTO_TEST_UNIT_SHARD_VIRTUALRANKS_H
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -28,9 +29,12 @@ struct TestMesh {
   int index(int rank, const Axes &axes) const;
   int product(const Axes &axes) const;
   /// The ranks that differ from `rank` in `axes` only, in their order.
-  std::vector<int> group(int rank, const Axes &axes) const;
+  const std::vector<int> &group(int rank, const Axes &axes) const;
   /// Every list of different axes, none first.
   std::vector<Axes> lists() const;
+
+  /// Groups of all ranks by axes, made when asked for.
+  mutable std::map<Axes, std::vector<std::vector<int>>> groups = {};
 };
 
 /// Dimension 0 and 1 of a matrix over axes, and a partial sum.
@@ -52,9 +56,6 @@ struct Piece {
   bool operator==(const Piece &o) const {
     return std::tie(element, terms) == std::tie(o.element, o.terms);
   }
-  bool operator<(const Piece &o) const {
-    return std::tie(element, terms) < std::tie(o.element, o.terms);
-  }
 };
 
 /// What all ranks hold: matrices of one shape.
@@ -62,10 +63,8 @@ struct Holdings {
   int rows = 0, columns = 0;
   std::vector<std::vector<Piece>> ranks;
 
-  bool operator<(const Holdings &o) const {
-    return std::tie(rows, columns, ranks) <
-           std::tie(o.rows, o.columns, o.ranks);
-  }
+  /// All of it, for comparison.
+  std::string key() const;
   int extent(int dim) const { return dim ? columns : rows; }
   const Piece &at(int rank, int row, int column) const {
     return ranks[rank][row * columns + column];

@@ -18,7 +18,7 @@ struct ReshardOptions {
   /// source and target, unless there is no other way.
   double memoryFactor = 2;
   /// States looked at before the search settles for what it has.
-  unsigned maxStates = 20000;
+  unsigned maxStates = 3000;
 };
 
 struct ReshardHop {
