@@ -26,17 +26,33 @@ stretto.segment @views(%x: tensor<4x4xf32, #ep>) -> tensor<4x4xf32, #view> attri
 
 // -----
 
-// Shards of 6 and of 8 elements share no block: the whole value is needed for a moment, and said so.
-#four = #stretto.dist<mesh<a = 4, b = 3>, [{a}]>
-#three = #stretto.dist<mesh<a = 4, b = 3>, [{b}]>
+// 25 elements on 5 ranks and, padded to 27, on 3 share no blocks: the whole value is needed for a moment, and said so.
+#five = #stretto.dist<mesh<a = 5, b = 3>, [{a}]>
+#three = #stretto.dist<mesh<a = 5, b = 3>, [{b}], padded [27]>
 // CHECK-LABEL: @nothing_in_common
 // CHECK-NEXT: all_gather
+// CHECK-NEXT: pad_extent
 // CHECK-NEXT: shard_slice
-stretto.segment @nothing_in_common(%x: tensor<24xf32, #four>) -> tensor<24xf32, #three> attributes {direction = "forward"} {
-  // expected-remark @+3 {{needs 96 bytes on every rank for a moment, more than 64 bytes (all-gather {a} 0, slice {b} 0)}}
+stretto.segment @nothing_in_common(%x: tensor<25xf32, #five>) -> tensor<25xf32, #three> attributes {direction = "forward"} {
+  // expected-remark @+3 {{needs 108 bytes on every rank for a moment, more than 72 bytes (all-gather {a} 0, pad 0, slice {b} 0)}}
   // expected-note @+2 {{moved because: gradient of w}}
   // expected-note @+1 {{the two sides have no shards in common; give the dimension the same axes on both sides}}
-  %y = stretto.reshard %x {cause = "gradient of w"} : tensor<24xf32, #four> -> tensor<24xf32, #three>
+  %y = stretto.reshard %x {cause = "gradient of w"} : tensor<25xf32, #five> -> tensor<25xf32, #three>
+  stretto.yield %y : tensor<25xf32, #three>
+}
+
+// -----
+
+// Shards of 6 and of 8 elements share blocks of 2: nothing is ever whole.
+#four = #stretto.dist<mesh<a = 4, b = 3>, [{a}]>
+#three = #stretto.dist<mesh<a = 4, b = 3>, [{b}]>
+// CHECK-LABEL: @blocks_of_two
+// CHECK-NEXT: shard_slice
+// CHECK-NEXT: permute
+// CHECK-NEXT: all_gather
+// CHECK-NEXT: yield
+stretto.segment @blocks_of_two(%x: tensor<24xf32, #four>) -> tensor<24xf32, #three> attributes {direction = "forward"} {
+  %y = stretto.reshard %x : tensor<24xf32, #four> -> tensor<24xf32, #three>
   stretto.yield %y : tensor<24xf32, #three>
 }
 
