@@ -256,7 +256,7 @@ void check(const char *name, const TestMesh &mesh,
     stride = 1;
   const int small[] = {size[0] / scale, size[1] / scale};
   Reshards reshards(mesh, pairs, size);
-  int optimal = 0, checked = 0, atBound = 0;
+  int optimal = 0, checked = 0, atBound = 0, abandoned = 0;
   long moved = 0, least = 0;
   for (size_t i = 0; i < pairs.size(); ++i) {
     reshards.checkValues(i);
@@ -264,20 +264,24 @@ void check(const char *name, const TestMesh &mesh,
     if (i % stride != 0)
       continue;
     ++checked;
-    int best =
-        leastByExhaustion(mesh, pairs[i].from, pairs[i].to, size, 4, read);
+    bool ended = false;
+    int area = scale * scale;
+    int best = area * leastByExhaustion(mesh, pairs[i].from, pairs[i].to, small,
+                                        4, read / area, ended);
+    abandoned += !ended;
     moved += read;
     least += best;
-    optimal += read <= best;
+    optimal += ended && read <= best;
     atBound += read == stillMissing(mesh, hold(mesh, pairs[i].from, size),
                                     pairs[i].to, size);
     EXPECT_LE(read, best) << pairs[i].from.text(mesh, size) << " -> "
                           << pairs[i].to.text(mesh, size);
   }
   std::printf("%s: %zu pairs, %d of %d optimal (%ld elements moved, least "
-              "%ld), %d move only what a rank lacks; %.3f ms a search\n",
-              name, pairs.size(), optimal, checked, moved, least, atBound,
-              reshards.milliseconds() / double(pairs.size()));
+              "%ld; %d searches not exhausted), %d move only what a rank "
+              "lacks; %.3f ms a search\n",
+              name, pairs.size(), optimal, checked, moved, least, abandoned,
+              atBound, reshards.milliseconds() / double(pairs.size()));
 }
 
 const TestMesh square = {{2, 2}, {"a", "b"}};

@@ -393,7 +393,7 @@ allSteps(const TestMesh &mesh, bool partial,
 
 int test::leastByExhaustion(const TestMesh &mesh, const TestDist &from,
                             const TestDist &to, const int *size, int depth,
-                            int known) {
+                            int known, bool &ended) {
   std::set<std::pair<int, int>> pads;
   for (int dim = 0; dim < 2; ++dim)
     for (int extent : {size[dim], from.extent(mesh, dim, size[dim]),
@@ -409,9 +409,16 @@ int test::leastByExhaustion(const TestMesh &mesh, const TestDist &from,
   };
   std::vector<Reached> layer = {{hold(mesh, from, size), 0}};
   std::unordered_map<std::string, int> seen = {{layer[0].holdings.key(), 0}};
+  constexpr int mostStates = 20000;
+  int looked = 0;
+  ended = true;
   for (int step = 0; step < depth && !layer.empty(); ++step) {
     std::vector<Reached> next;
-    for (const auto &[holdings, spent] : layer)
+    for (const auto &[holdings, spent] : layer) {
+      if (++looked > mostStates) {
+        ended = false;
+        return known;
+      }
       for (const TestStep &one : steps) {
         auto result = run(mesh, holdings, one);
         if (!result)
@@ -429,6 +436,7 @@ int test::leastByExhaustion(const TestMesh &mesh, const TestDist &from,
         old->second = total;
         next.push_back({std::move(result->first), total});
       }
+    }
     layer = std::move(next);
   }
   return known;

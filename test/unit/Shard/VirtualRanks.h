@@ -106,10 +106,11 @@ int stillMissing(const TestMesh &mesh, const Holdings &holdings,
                  const TestDist &dist, const int *size);
 
 /// The least elements read by any sequence of at most `depth` steps, if it is
-/// less than `known`; else `known`.
+/// less than `known`; else `known`. `ended` is false when there were too many
+/// states to look at all.
 int leastByExhaustion(const TestMesh &mesh, const TestDist &from,
-                      const TestDist &to, const int *size, int depth,
-                      int known);
+                      const TestDist &to, const int *size, int depth, int known,
+                      bool &ended);
 
 } // namespace stretto::test
 
