@@ -16,7 +16,7 @@ using Kind = ReshardStep::Kind;
 /// Sub-axes whose orders are all tried.
 static constexpr unsigned maxOrdered = 3;
 static constexpr unsigned maxSubset = 4;
-static constexpr unsigned maxArranged = 5;
+static constexpr unsigned maxArranged = 4;
 
 /// The list without `axes`, and with `axes` at its end.
 static AxisList without(const AxisList &list, ArrayRef<AxisRef> axes) {
@@ -189,6 +189,7 @@ private:
   void arrange(unsigned dim, int64_t room, ReshardState &next,
                ArrayRef<AxisRef> axes);
   void arrangePartial(ReshardState &next, ArrayRef<AxisRef> axes);
+  void exchangePairs();
   void takePermutation(const ReshardState &next);
 
   const ReshardProblem &problem;
@@ -295,6 +296,31 @@ void Stepper::arrange(unsigned dim, int64_t room, ReshardState &next,
   }
 }
 
+/// Swaps of two axes of one size, where one comes to where it is wanted.
+void Stepper::exchangePairs() {
+  for (unsigned dim = 0; dim < rank(); ++dim) {
+    const AxisList &wanted = problem.target.dims[dim];
+    for (unsigned i = 0; i < state.dims[dim].size() && i < wanted.size(); ++i) {
+      AxisRef old = state.dims[dim][i], axis = wanted[i];
+      bool isIdle = llvm::is_contained(idle, axis);
+      if (old == axis || old.size != axis.size)
+        continue;
+      ReshardState next = state;
+      bool found = isIdle;
+      for (AxisList &axes : next.dims)
+        for (AxisRef &ref : axes)
+          if (ref == axis) {
+            ref = old;
+            found = true;
+          }
+      if (!found)
+        continue;
+      next.dims[dim][i] = axis;
+      takePermutation(next);
+    }
+  }
+}
+
 void Stepper::permute() {
   if (state.dims.empty())
     return;
@@ -310,7 +336,9 @@ void Stepper::permute() {
     dim.clear();
   if (axes.size() <= maxArranged)
     return arrange(0, productOf(state.dims[0]), next, axes);
-  // Too many orders: every dimension gets the beginning of what it wants.
+  // Too many orders: two axes of one size change places, or every dimension
+  // gets the beginning of what it wants.
+  exchangePairs();
   for (unsigned dim = 0; dim < rank(); ++dim) {
     int64_t room = productOf(state.dims[dim]);
     for (AxisRef axis : problem.target.dims[dim]) {
