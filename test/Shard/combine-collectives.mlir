@@ -49,6 +49,7 @@ stretto.segment @chain(%x: tensor<8xf32>) -> tensor<8xf32> attributes {direction
 
 // Another group or reduction is another kind.
 // CHECK-LABEL: @kinds(
+// CHECK: attributes
 // CHECK-NEXT: all_reduce
 // CHECK-NEXT: exp
 // CHECK-NEXT: all_reduce {{.*}} {dp}

@@ -58,21 +58,6 @@ stretto.segment @blocks_of_two(%x: tensor<24xf32, #four>) -> tensor<24xf32, #thr
 
 // -----
 
-// A latency buys fewer steps.
-#sum = #stretto.dist<mesh<dp = 2, tp = 4>, [{}], sum {tp}>
-#whole = #stretto.dist<mesh<dp = 2, tp = 4>, [{}]>
-module attributes {stretto.links = {dp = {latency = 1.0e-5}, tp = {latency = 1.0e-5}}} {
-  // CHECK-LABEL: @slow_start
-  // CHECK-NEXT: all_reduce
-  // CHECK-NEXT: yield
-  stretto.segment @slow_start(%x: tensor<64xf32, #sum>) -> tensor<64xf32, #whole> attributes {direction = "forward"} {
-    %y = stretto.reshard %x : tensor<64xf32, #sum> -> tensor<64xf32, #whole>
-    stretto.yield %y : tensor<64xf32, #whole>
-  }
-}
-
-// -----
-
 #sum = #stretto.dist<mesh<tp = 4>, [{}], sum {tp}>
 #whole = #stretto.dist<mesh<tp = 4>, [{}]>
 // expected-error @+1 {{links: axis 'tp' has no 'speed'; it has latency (seconds) and bandwidth (bytes per second)}}

@@ -185,7 +185,7 @@ static TestStep stepOf(mlir::Operation *op) {
                         axesOf(op.getTo().value_or(group)),
                         int(op.getSplitDim()), int(op.getConcatDim())};
       })
-      .Case([&](PadOp op) {
+      .Case([&](PadExtentOp op) {
         int dim = size(op.getX(), 0) == size(op.getResult(), 0);
         return TestStep{TestStep::Pad, {}, {},
                         dim,           0,  size(op.getResult(), dim)};

@@ -103,10 +103,6 @@ static LogicalResult verifyOrder(Operation *op, GroupAttr group, GroupAttr to) {
   if (group.getMesh() != to.getMesh())
     return op->emitOpError("counts members on another mesh, ")
            << to.getMesh() << ", than that of its group, " << group.getMesh();
-  for (unsigned i = 0; i < to.getAxes().size(); ++i)
-    if (axesOverlap(to.getAxes()[i], to.getAxes().drop_front(i + 1)))
-      return op->emitOpError("counts members by an axis twice in ")
-             << toString(to.getMesh(), to.getAxes());
   if (inMeshOrder(group.getAxes()) != inMeshOrder(to.getAxes()))
     return op->emitOpError("counts members by ")
            << toString(to.getMesh(), to.getAxes())
