@@ -44,7 +44,7 @@ Keys tableOf(llvm::StringRef heading) {
 
 /// A name that users choose, as the reference calls it.
 std::string generalName(llvm::StringRef path, llvm::StringRef key) {
-  if (path == "mesh")
+  if (path == "mesh" || path == "links")
     return "AXIS";
   if (path == "groups")
     return "NAME";
@@ -124,6 +124,7 @@ TEST(Reference, PlanTableIsComplete) {
   auto full = parsePlan(R"(plan: 1
 mesh: { dp: 2, pp: 1, tp: 2 }
 groups: { ep: [dp, tp] }
+links: { tp: { latency: 1.0e-6, bandwidth: 1.0e11 } }
 shard:
   - { match: "*", batch: dp, seq: { residual: tp } }
 micro_batch_size: 2

@@ -174,8 +174,8 @@ TEST(Plan, LinksAreNumbersOfAMachine) {
   EXPECT_EQ(plan.links[0].bandwidth, 1e11);
   EXPECT_EQ(parse(plan.toYaml().c_str()).toYaml(), plan.toYaml());
   EXPECT_NE(plan.toYaml().find("latency: 2e-06"), std::string::npos);
-  EXPECT_EQ(errorsOf("plan: 1\nlinks: { tpp: { latency: 0 } }\n"),
-            "p.yaml:2:10: error: the mesh has no axis 'tpp'; did you mean "
+  EXPECT_EQ(errorsOf("plan: 1\nlinks: { tq: { latency: 0 } }\n"),
+            "p.yaml:2:10: error: the mesh has no axis 'tq'; did you mean "
             "'tp'?\n");
   EXPECT_NE(errorsOf("plan: 1\nlinks: { tp: { latency: -1 } }\n")
                 .find("'links.tp.latency' must be"),
