@@ -409,7 +409,7 @@ int test::leastByExhaustion(const TestMesh &mesh, const TestDist &from,
   };
   std::vector<Reached> layer = {{hold(mesh, from, size), 0}};
   std::unordered_map<std::string, int> seen = {{layer[0].holdings.key(), 0}};
-  constexpr int mostStates = 5000;
+  constexpr int mostStates = 20000;
   int looked = 0;
   ended = true;
   for (int step = 0; step < depth && !layer.empty(); ++step) {
