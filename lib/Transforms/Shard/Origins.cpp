@@ -3,6 +3,7 @@
 #include "stretto/Transforms/Shard/Origins.h"
 #include "ModulePropagation.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "stretto/Dialect/Stretto/Transforms/Unbundle.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
@@ -236,5 +237,6 @@ FailureOr<std::vector<ValueOrigins>> stretto::originsOf(ModuleOp module,
   OriginFinder finder(*copy);
   if (failed(finder.run()))
     return failure();
+  unbundleSteps(*copy); // to find parameters by name
   return finder.find(tensor);
 }

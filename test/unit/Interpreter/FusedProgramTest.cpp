@@ -45,22 +45,6 @@ TEST(Gemm, BatchesBroadcastWithStrideZero) {
       {17, 39});
 }
 
-TEST(Gemm, ReachingOutsideIsAnError) {
-  TestProgram program(oneOp(
-      "%a: tensor<2x2xf32>",
-      "stretto.gemm %a, %a {m = 2 : i64, n = 2 : i64, k = 2 : i64, a_strides = "
-      "array<i64: 3, 1>, b_strides = array<i64: 2, 1>, c_strides = array<i64: "
-      "2, "
-      "1>, batch = array<i64>, a_batch = array<i64>, b_batch = array<i64>, "
-      "c_batch = array<i64>} : tensor<2x2xf32>, tensor<2x2xf32> -> "
-      "tensor<2x2xf32>",
-      "tensor<2x2xf32>"));
-  Machine machine(program.get(), MeshAttr(), 1, 1);
-  EXPECT_TRUE(mlir::failed(
-      machine.call(program.find<SegmentOp>("f"), {{Tensor::floats({2, 2})}})));
-  EXPECT_NE(program.errors.find("reaches outside a matrix"), std::string::npos);
-}
-
 TEST(Launches, KernelsReadTheScalarsOfTheirLaunch) {
   // The same on the rank's own attributes and through a launch.
   TestProgram program(R"(
