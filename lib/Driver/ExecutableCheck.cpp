@@ -192,9 +192,9 @@ driver::compareDumps(StringRef folder, const interp::Trajectory &reference,
     if (failed(dump))
       return failure();
     dump->insert((*metrics)[step - 1].begin(), (*metrics)[step - 1].end());
-    for (interp::CheckRow &row : interp::compareWithDump(
-             reference, step, *dump, learningRates[step - 1], tolerance,
-             replay)) {
+    for (interp::CheckRow &row :
+         interp::compareWithDump(reference, step, *dump,
+                                 learningRates[step - 1], tolerance, replay)) {
       row.step = step;
       report.rows.push_back(row);
     }

@@ -70,9 +70,8 @@ static double boundOf(StringRef binding, const Tensor &reference,
 static const Tensor &expected(StringRef binding, const Tensor &reference,
                               const Scale &scale) {
   auto [kind, name] = binding.split(':');
-  const Tensor *replayed = scale.replay && kind == "param"
-                               ? scale.replay->parameter(name)
-                               : nullptr;
+  const Tensor *replayed =
+      scale.replay && kind == "param" ? scale.replay->parameter(name) : nullptr;
   return replayed ? *replayed : reference;
 }
 
@@ -157,11 +156,9 @@ static void compareRecords(const StepRecord &reference, const StepRecord &other,
   }
 }
 
-std::vector<CheckRow>
-interp::compareTrajectories(const Trajectory &reference,
-                            const Trajectory &other,
-                            ArrayRef<double> learningRates, double tolerance,
-                            UpdateReplay *replay) {
+std::vector<CheckRow> interp::compareTrajectories(
+    const Trajectory &reference, const Trajectory &other,
+    ArrayRef<double> learningRates, double tolerance, UpdateReplay *replay) {
   Rows rows;
   Scale scale;
   scale.tolerance = tolerance;

@@ -32,9 +32,9 @@ static EvalResult eval(AdamWOp op, ArrayRef<Tensor> in, const EvalContext &) {
   double gscale = in[5].getFloats()[0];
   if (in[6].getFloats()[0] != 1)
     return TensorVector{param, moment1, moment2};
-  AdamW rule{
-      op.getBeta1().convertToDouble(), op.getBeta2().convertToDouble(),
-      op.getEps().convertToDouble(), op.getWeightDecay().convertToDouble()};
+  AdamW rule{op.getBeta1().convertToDouble(), op.getBeta2().convertToDouble(),
+             op.getEps().convertToDouble(),
+             op.getWeightDecay().convertToDouble()};
   MutableArrayRef<double> p = param.writeFloats(), m = moment1.writeFloats(),
                           v = moment2.writeFloats();
   for (size_t i = 0; i < p.size(); ++i)

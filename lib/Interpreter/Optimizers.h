@@ -20,8 +20,8 @@ struct AdamW {
               llvm::ArrayRef<double> hyper) const {
     m = beta1 * m + (1 - beta1) * g;
     v = beta2 * v + (1 - beta2) * g * g;
-    p -= hyper[0] *
-         (m / hyper[1] / (std::sqrt(v / hyper[2]) + eps) + decay * p);
+    p -=
+        hyper[0] * (m / hyper[1] / (std::sqrt(v / hyper[2]) + eps) + decay * p);
   }
 };
 

@@ -16,7 +16,8 @@ UpdateReplay::of(ModuleOp derived,
   auto recipe = derived->getAttrOfType<DictionaryAttr>(attr::recipe);
   auto train = derived.lookupSymbol<StepOp>("train");
   auto kind = recipe ? recipe.getAs<StringAttr>("optimizer") : StringAttr();
-  if (!train || !kind || (kind.getValue() != "adamw" && kind.getValue() != "sgd"))
+  if (!train || !kind ||
+      (kind.getValue() != "adamw" && kind.getValue() != "sgd"))
     return std::nullopt;
   auto number = [&](StringRef name) {
     auto value = recipe.getAs<FloatAttr>(name);
@@ -82,6 +83,5 @@ bool UpdateReplay::step(Gradients gradients) {
 
 const Tensor *UpdateReplay::parameter(StringRef name) const {
   auto state = states.find(name);
-  return isBroken || state == states.end() ? nullptr
-                                           : &state->second.parameter;
+  return isBroken || state == states.end() ? nullptr : &state->second.parameter;
 }

@@ -398,8 +398,7 @@ private:
   Node *lowerRope(RopeOp op) {
     unsigned last = dim(op.getX(), 3);
     int64_t half = shapeOf(op.getX())[3] / 2;
-    if (type(op) != Element::F32 ||
-        (!ropes.empty() && ropes[0].dim != last)) {
+    if (type(op) != Element::F32 || (!ropes.empty() && ropes[0].dim != last)) {
       fail("rope needs f32 and one head dimension per kernel");
       return nullptr;
     }

@@ -196,8 +196,8 @@ module attributes {stretto.recipe = {optimizer = "adamw", lr = 0.01 : f64, beta1
   /// The row of the parameter when the other program has gradient `g` and
   /// makes `p1` of it.
   CheckRow compare(double g, double p1, bool replayed) {
-    Trajectory reference = trajectory(noise, updated(0.5, 0.5),
-                                      updated(0.25, noise)),
+    Trajectory reference =
+                   trajectory(noise, updated(0.5, 0.5), updated(0.25, noise)),
                other = trajectory(g, updated(0.5, 0.5), p1);
     auto replay = UpdateReplay::of(program.get(), reference.initial);
     EXPECT_TRUE(replay.has_value());

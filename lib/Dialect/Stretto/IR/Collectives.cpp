@@ -24,8 +24,8 @@ static bool sameAxes(DistAttr from, DistAttr to) {
 LogicalResult PadExtentOp::verify() {
   auto from = tensor(getX()), to = tensor(getResult());
   if (from.getRank() != to.getRank())
-    return emitOpError("must keep the rank ") << from.getRank() << ", got "
-                                              << to.getRank();
+    return emitOpError("must keep the rank ")
+           << from.getRank() << ", got " << to.getRank();
   DistAttr before = getDist(from), after = getDist(to);
   if (!before && !after)
     return success();

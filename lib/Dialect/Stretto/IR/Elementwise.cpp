@@ -177,7 +177,8 @@ LogicalResult CompareOp::inferReturnTypes(MLIRContext *context,
 OpRule CompareOp::getShardingRule() { return pointwise(*this); }
 
 static LogicalResult verifySameElement(Operation *op, Value lhs, Value rhs) {
-  Type left = tensor(lhs).getElementType(), right = tensor(rhs).getElementType();
+  Type left = tensor(lhs).getElementType(),
+       right = tensor(rhs).getElementType();
   if (left != right)
     return op->emitOpError("operands are ")
            << left << " and " << right << "; use stretto.convert";

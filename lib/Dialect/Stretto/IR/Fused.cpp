@@ -217,8 +217,8 @@ template <typename OpT> static LogicalResult verifyAttention(OpT op) {
   if (q[2] < 1 || k[2] < 1)
     return op.emitOpError("needs static, positive numbers of heads");
   if (q[2] % k[2] != 0)
-    return op.emitOpError() << q[2] << " heads do not group over " << k[2]
-                            << " kv heads";
+    return op.emitOpError()
+           << q[2] << " heads do not group over " << k[2] << " kv heads";
   for (auto [name, number] : {std::pair("heads_global", op.getHeadsGlobal()),
                               std::pair("samples", op.getSamples())})
     if (number && int64_t(*number) < 1)

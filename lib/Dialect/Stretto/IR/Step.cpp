@@ -165,9 +165,8 @@ static LogicalResult verifyAliases(FunctionOpInterface op) {
              << alias.getInt() << ", is " << source;
     auto [it, fresh] = taken.try_emplace(alias.getInt(), i);
     if (!fresh)
-      return op.emitOpError("results ")
-             << it->second << " and " << i << " alias argument "
-             << alias.getInt();
+      return op.emitOpError("results ") << it->second << " and " << i
+                                        << " alias argument " << alias.getInt();
   }
   return success();
 }
@@ -196,19 +195,18 @@ LogicalResult LaunchOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError("expected one alias entry per result");
   for (auto [index, alias] : llvm::enumerate(aliases)) {
     if (alias < -1 || alias >= int64_t(getOperands().size()))
-      return emitOpError("result ")
-             << index << " is an alias of operand " << alias << " of "
-             << getOperands().size();
+      return emitOpError("result ") << index << " is an alias of operand "
+                                    << alias << " of " << getOperands().size();
     if (alias >= 0 &&
         getOperands()[alias].getType() != getResults()[index].getType())
-      return emitOpError("result ")
-             << index << " and its alias, operand " << alias
-             << ", differ in type";
+      return emitOpError("result ") << index << " and its alias, operand "
+                                    << alias << ", differ in type";
   }
   for (Attribute scalar : getScalars())
     if (!isLaunchScalar(scalar))
       return emitOpError("scalar ")
-             << scalar << " is no #stretto.offset, integer, \"seed\", \"step\", "
+             << scalar
+             << " is no #stretto.offset, integer, \"seed\", \"step\", "
              << "\"instance\" or \"microbatch\"";
   return verifyCallee<KernelOp>(*this, getCalleeAttr(), "kernel",
                                 getOperandTypes(), getResultTypes(), symbols);
@@ -242,8 +240,8 @@ LogicalResult GemmOp::verify() {
       return emitOpError("sizes must be positive, got m ")
              << m << ", n " << n << ", k " << k << ", batch [" << batch << "]";
   if (getAcc() && getAcc().getType() != getResult().getType())
-    return emitOpError("acc is ") << getAcc().getType() << ", the result "
-                                  << getResult().getType();
+    return emitOpError("acc is ")
+           << getAcc().getType() << ", the result " << getResult().getType();
   struct Part {
     StringRef name;
     Value value;
@@ -336,7 +334,8 @@ LogicalResult MicrobatchesOp::verify() {
   }
   if (TypeRange(getCarried()) !=
       TypeRange(block.getArguments().drop_front(getInputs().size())))
-    return emitOpError("the body must take the carried values with their types");
+    return emitOpError(
+        "the body must take the carried values with their types");
   auto yield = block.empty() ? YieldOp() : dyn_cast<YieldOp>(block.back());
   if (!yield || TypeRange(yield.getOperands()) != TypeRange(getResults()) ||
       TypeRange(getCarried()) != TypeRange(getResults()))

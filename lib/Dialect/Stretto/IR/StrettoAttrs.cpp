@@ -39,7 +39,8 @@ static bool isSubAxisOf(AxisRef ref, int64_t whole) {
 
 /// Invariants of axes that are used together: each lies in the mesh; no digit
 /// of an axis is used twice; sub-axes of one axis are digits of one number
-/// (where one ends divides where the next begins: of 12, (1)4 and (6)2 are not).
+/// (where one ends divides where the next begins: of 12, (1)4 and (6)2 are
+/// not).
 static LogicalResult verifyAxes(function_ref<InFlightDiagnostic()> emitError,
                                 MeshAttr mesh, ArrayRef<AxisRef> axes,
                                 StringRef what) {
@@ -62,9 +63,9 @@ static LogicalResult verifyAxes(function_ref<InFlightDiagnostic()> emitError,
       if (ref.axis == other.axis && minor.pre % (major.pre * major.size) != 0)
         return emitError() << "sub-axes (" << major.pre << ")" << major.size
                            << " and (" << minor.pre << ")" << minor.size
-                           << " of axis '" << name << "' do not align: "
-                           << minor.pre << " is no multiple of "
-                           << major.pre * major.size;
+                           << " of axis '" << name
+                           << "' do not align: " << minor.pre
+                           << " is no multiple of " << major.pre * major.size;
     }
   }
   return success();
