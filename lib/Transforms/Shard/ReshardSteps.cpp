@@ -140,16 +140,16 @@ private:
       }
   }
 
-  /// Slicing costs nothing. By an axis that no dimension wants it pays only
-  /// while there is something to reduce: the sums get smaller. By an axis that
-  /// another dimension wants it makes the shards smaller that then change
-  /// places.
+  /// Slicing costs nothing: smaller shards then change places, or smaller
+  /// terms are added. Where there are many axes, only those are tried that
+  /// some dimension wants, and all while there is something to reduce.
   void slice() {
+    bool all = !reducing.empty() || problem.pieces.size() <= maxArranged;
     for (AxisRef axis : idle) {
-      bool pays = !reducing.empty() ||
-                  llvm::any_of(problem.target.dims, [&](const AxisList &axes) {
-                    return axesOverlap(axis, axes);
-                  });
+      bool pays =
+          all || llvm::any_of(problem.target.dims, [&](const AxisList &axes) {
+            return axesOverlap(axis, axes);
+          });
       for (unsigned dim = 0; dim < rank() && pays; ++dim) {
         if (!state.splits(dim, axis.size))
           continue;
