@@ -130,6 +130,20 @@ LogicalResult BodyAssigner::enter(BlockArgument argument) {
   return success();
 }
 
+/// An axis does one thing: what passes as a sum shards no factor. A factor
+/// keeps the axes major to the first that passes; a padded one is whole, as its
+/// padding was made for all of them.
+static void keepFree(Placement &placement, ArrayRef<AxisRef> passing) {
+  for (auto [axes, padded] : llvm::zip(placement.axes, placement.padded)) {
+    auto *taken = llvm::find_if(
+        axes, [&](AxisRef axis) { return axesOverlap(axis, passing); });
+    if (taken == axes.end())
+      continue;
+    axes.erase(padded ? axes.begin() : taken, axes.end());
+    padded = 0;
+  }
+}
+
 LogicalResult BodyAssigner::visit(Operation *op) {
   builder.setInsertionPoint(op);
   auto ruled = dyn_cast<ShardingRule>(op);
@@ -146,12 +160,7 @@ LogicalResult BodyAssigner::visit(Operation *op) {
   if (failed(placement))
     return failure();
   Passing passing = passingPartial(op, rule, *placement);
-  // The axis does one thing: what passes as a sum shards no factor here.
-  for (auto [axes, padded] : llvm::zip(placement->axes, placement->padded))
-    if (axesOverlap(axes, passing.axes)) {
-      axes.clear();
-      padded = 0;
-    }
+  keepFree(*placement, passing.axes);
   settleOperands(op, rule, *placement, passing);
   keepFinite(op, rule);
   maskOperands(op, rule, *placement);
