@@ -26,8 +26,8 @@ namespace {
 
 class StepAssigner {
 public:
-  StepAssigner(ModuleOp module)
-      : module(module), mesh(meshOf(module)), cost(mesh), symbols(module) {
+  StepAssigner(ModuleOp module, const Links &links)
+      : module(module), mesh(meshOf(module)), cost(links), symbols(module) {
     for (unsigned i = 0; i < mesh.getNumAxes(); ++i)
       allAxes.push_back(mesh.axis(i));
   }
@@ -495,7 +495,10 @@ namespace {
 struct AssignPass : stretto::impl::AssignPassBase<AssignPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    StepAssigner assigner(module);
+    FailureOr<Links> links = Links::of(module, meshOf(module));
+    if (failed(links))
+      return signalPassFailure();
+    StepAssigner assigner(module, *links);
     for (StepOp step : llvm::to_vector(module.getOps<StepOp>()))
       if (failed(assigner.run(step)))
         return signalPassFailure();

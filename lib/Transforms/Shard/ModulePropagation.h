@@ -15,7 +15,8 @@ namespace stretto::shard {
 class ModulePropagation {
 public:
   explicit ModulePropagation(mlir::ModuleOp module)
-      : module(module), mesh(meshOf(module)), cost(mesh), symbols(module) {}
+      : module(module), mesh(meshOf(module)), cost(Links(mesh)),
+        symbols(module) {}
 
   mlir::LogicalResult run();
 

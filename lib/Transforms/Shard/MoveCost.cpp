@@ -6,16 +6,12 @@ using namespace mlir;
 using namespace stretto;
 using namespace stretto::shard;
 
-// One rank of a CPU in-process group, measured 2026-11 on two Zen 4 cores:
-// all-reduce of 64 MiB over two ranks 21 ms (2 x 32 MiB sent), f32 GEMM 110
-// GFLOP/s. Only the ratio matters here; it is about the one of an accelerator
-// with a fast link to within the sizes that decide.
-static constexpr double defaultSecondsPerByte = 21e-3 / double(64 << 20);
-static constexpr double defaultFlopsPerSecond = 110e9;
+// f32 matrix products on one rank of two Zen 4 cores, measured 2026-11: 110
+// GFLOP/s. Only the ratio to the links' bytes per second matters, and it only
+// where choices of like traffic differ in the work that they repeat.
+static constexpr double flopsPerSecond = 110e9;
 
-MoveCost::MoveCost(MeshAttr mesh)
-    : mesh(mesh), bytePrice(mesh.getNumAxes(), defaultSecondsPerByte),
-      flopsPerSecond(defaultFlopsPerSecond) {}
+double MoveCost::compute(double flops) const { return flops / flopsPerSecond; }
 
 static double localBytes(RankedTensorType type, const DimAxes &dims) {
   double bytes = std::max(1u, type.getElementTypeBitWidth() / 8);
@@ -39,8 +35,8 @@ double MoveCost::move(RankedTensorType type, const DimAxes &from,
         if (axesOverlap(to[dim], axis) || axesOverlap(wanted, axis) == gathers)
           continue;
         double others = double(axis.size - 1);
-        seconds += secondsPerByte(axis) * bytes *
-                   (gathers ? others : others / double(axis.size));
+        seconds += links.seconds(
+            axis, 1, bytes * (gathers ? others : others / double(axis.size)));
         bytes *= gathers ? double(axis.size) : 1;
       }
   return seconds;
@@ -53,7 +49,8 @@ double MoveCost::reduce(RankedTensorType type, const DimAxes &dims,
   for (AxisRef axis : axes) {
     double share = bytes * double(axis.size - 1) / double(axis.size);
     bool scatters = axesOverlap(scattered, axis);
-    seconds += secondsPerByte(axis) * share * (scatters ? 1 : 2);
+    int rounds = scatters ? 1 : 2;
+    seconds += links.seconds(axis, rounds, share * rounds);
     bytes /= scatters ? double(axis.size) : 1;
   }
   return seconds;

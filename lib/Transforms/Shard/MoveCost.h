@@ -9,6 +9,7 @@
 #define STRETTO_LIB_TRANSFORMS_SHARD_MOVECOST_H
 
 #include "stretto/Dialect/Stretto/IR/Distribution.h"
+#include "stretto/Transforms/Shard/Links.h"
 
 namespace stretto::shard {
 
@@ -16,7 +17,7 @@ using DimAxes = llvm::SmallVector<llvm::SmallVector<AxisRef>>;
 
 class MoveCost {
 public:
-  explicit MoveCost(MeshAttr mesh);
+  explicit MoveCost(const Links &links) : links(links) {}
 
   /// Seconds to bring a value of `type` from lying on `from` to lying on `to`
   /// (axes per dimension): axes that disappear are gathered, axes that change
@@ -31,14 +32,10 @@ public:
                 llvm::ArrayRef<AxisRef> scattered) const;
 
   /// Seconds of `flops` on one rank.
-  double compute(double flops) const { return flops / flopsPerSecond; }
+  double compute(double flops) const;
 
 private:
-  double secondsPerByte(AxisRef ref) const { return bytePrice[ref.axis]; }
-
-  MeshAttr mesh;
-  llvm::SmallVector<double> bytePrice; // per axis
-  double flopsPerSecond;
+  Links links;
 };
 
 } // namespace stretto::shard

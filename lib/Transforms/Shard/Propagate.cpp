@@ -44,6 +44,10 @@ void ModulePropagation::inherit(InvokeOp invoke, SegmentOp segment) {
 }
 
 LogicalResult ModulePropagation::run() {
+  FailureOr<Links> links = Links::of(module, mesh);
+  if (failed(links))
+    return failure();
+  cost = MoveCost(*links);
   WalkResult result = module.walk([&](InvokeOp invoke) {
     auto segment = symbols.lookup<SegmentOp>(invoke.getCallee());
     if (bodies.count(segment))
