@@ -6,12 +6,15 @@ using namespace mlir;
 using namespace stretto;
 using namespace stretto::shard;
 
-// f32 matrix products on one rank of two Zen 4 cores, measured 2026-11: 110
-// GFLOP/s. Only the ratio to the links' bytes per second matters, and it only
-// where choices of like traffic differ in the work that they repeat.
-static constexpr double flopsPerSecond = 110e9;
+// How much work takes as long as sending one byte over the fastest link. One
+// rank of two Zen 4 cores in a process, measured 2026-11: f32 matrix products
+// 110 GFLOP/s; all-reduce of 64 MiB over two ranks 21 ms, 64 MiB sent, 3.2
+// GB/s. Accelerators do more work per byte, so that moves weigh more there.
+static constexpr double flopsPerByte = 110e9 / 3.2e9;
 
-double MoveCost::compute(double flops) const { return flops / flopsPerSecond; }
+double MoveCost::compute(double flops) const {
+  return flops / (flopsPerByte * links.fastest());
+}
 
 static double localBytes(RankedTensorType type, const DimAxes &dims) {
   double bytes = std::max(1u, type.getElementTypeBitWidth() / 8);
