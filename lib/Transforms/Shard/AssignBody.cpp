@@ -2,6 +2,7 @@
 
 #include "AssignBody.h"
 #include "BodyPropagation.h"
+#include "LegalPlacement.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include <limits>
@@ -161,6 +162,7 @@ LogicalResult BodyAssigner::visit(Operation *op) {
     return failure();
   Passing passing = passingPartial(op, rule, *placement);
   keepFree(*placement, passing.axes);
+  legalize(rule, *placement);
   settleOperands(op, rule, *placement, passing);
   keepFinite(op, rule);
   maskOperands(op, rule, *placement);

@@ -7,6 +7,7 @@
 
 #include "AssignBody.h"
 #include "BodyPropagation.h"
+#include "LegalPlacement.h"
 
 #include <limits>
 
@@ -122,11 +123,12 @@ FailureOr<Placement> BodyAssigner::place(Operation *op, const OpRule &rule) {
     }
   settlement.settle(candidatesOfOperands(op, rule));
   Placement placement(rule);
-  for (unsigned factor = 0; factor < rule.factors.size(); ++factor) {
+  for (unsigned factor = 0; factor < rule.factors.size(); ++factor)
     placement.axes[factor] = settlement.factorAxes()[factor];
+  legalize(rule, placement);
+  for (unsigned factor = 0; factor < rule.factors.size(); ++factor)
     placement.padded[factor] =
         paddingOf(op, rule, factor, placement.axes[factor]);
-  }
   return placement;
 }
 

@@ -7,6 +7,7 @@
 
 #include "Requests.h"
 #include "mlir/IR/IRMapping.h"
+#include "stretto/Dialect/Stretto/Transforms/Decompose.h"
 #include "stretto/Transforms/Shard/Passes.h"
 
 namespace stretto {
@@ -74,6 +75,7 @@ static void localizeSegment(SegmentOp segment, LocalTypes &local) {
   segment.setFunctionType(
       FunctionType::get(segment.getContext(), body->getArgumentTypes(),
                         body->getTerminator()->getOperandTypes()));
+  expandHalos(segment);
 }
 
 namespace {

@@ -106,18 +106,20 @@ SmallVector<Value> decompose(ReduceOp op, OpBuilder &b) {
   return {settled ? c.splat(bareType(all.getType()), init != 0) : all};
 }
 
-/// The largest of every shard, gathered, and the largest of those.
+/// The largest of every shard, gathered, and the largest of those. Shards of no
+/// more than k elements (such as those candidates) are gathered as they are.
 SmallVector<Value> topKOfShards(TopKOp op, OpBuilder &b,
                                 ArrayRef<DistAttr> operands) {
   int64_t dim = op.getDim(), shards = operands[0].getNumShards(dim);
   int64_t block = (shapeOf(op.getX())[dim] + shards - 1) / shards;
+  if (block <= int64_t(op.getK()))
+    return {};
   auto build = [&](Value x, Value indices, int64_t k, int64_t blocks) {
     return TopKOp::create(b, op.getLoc(), x, indices, op.getDimAttr(),
                           b.getI64IntegerAttr(k), b.getI64IntegerAttr(blocks),
                           IntegerAttr(), OffsetAttr());
   };
-  auto candidates = build(op.getX(), op.getIndices(),
-                          std::min(int64_t(op.getK()), block), shards);
+  auto candidates = build(op.getX(), op.getIndices(), op.getK(), shards);
   auto best =
       build(candidates.getValues(), candidates.getPositions(), op.getK(), 1);
   return {best.getValues(), best.getPositions()};

@@ -1,14 +1,15 @@
 //===- Decompose.h - fused operations as compositions -----------*- C++ -*-===//
 //
 // Models of the interface Decomposable for softmax, the norms, cross entropy,
-// activations and optimizers. Compositions use elementwise operations, compare,
-// select, constant, broadcast, reduce and iota; their values have bare types.
+// activations, optimizers and what moves or selects elements. Compositions use
+// elementwise operations, compare, select, constant, broadcast, reduce, iota
+// and window; their values have bare types.
 //
 //===----------------------------------------------------------------------===//
 #ifndef STRETTO_DIALECT_STRETTO_TRANSFORMS_DECOMPOSE_H
 #define STRETTO_DIALECT_STRETTO_TRANSFORMS_DECOMPOSE_H
 
-#include "mlir/IR/DialectRegistry.h"
+#include "stretto/Dialect/Stretto/IR/StrettoOps.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace stretto {
@@ -21,6 +22,15 @@ constexpr llvm::StringLiteral repeat = "stretto.repeat";
 } // namespace attr
 
 void registerDecomposableModels(mlir::DialectRegistry &registry);
+
+/// Makes windows over a group of a localized segment all-gathers of strips at
+/// the shards' borders (of whole shards where that is less or elements come
+/// from further away) and windows on one member.
+void expandHalos(SegmentOp segment);
+
+/// Makes windows, boxes and top_k of a localized segment simple enough for
+/// kernels: see ExpandMovement.cpp. Diagnoses what has no such form.
+mlir::LogicalResult expandMovement(SegmentOp segment);
 
 } // namespace stretto
 
