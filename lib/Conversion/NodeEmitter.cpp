@@ -114,12 +114,17 @@ Type *NodeEmitter::memoryType(Element type) {
 Value *NodeEmitter::constant(double value, Element type) {
   if (isFloat(type))
     return ConstantFP::get(typeOf(type), value);
+  if (type == Element::I1)
+    return b.getInt1(value != 0);
   return ConstantInt::getSigned(cast<IntegerType>(typeOf(type)),
                                 int64_t(value));
 }
 
 Value *NodeEmitter::identity(ReduceKind kind, Element type) {
   bool isMax = kind == ReduceKind::Max;
+  if (type == Element::I1)
+    return b.getInt1(kind == ReduceKind::Min || kind == ReduceKind::And ||
+                     kind == ReduceKind::Prod);
   if (kind == ReduceKind::Sum)
     return constant(0, type);
   if (kind == ReduceKind::Prod)

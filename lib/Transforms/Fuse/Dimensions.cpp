@@ -72,6 +72,15 @@ void Dimensions::requireInput(Value value, StringRef message) {
     fail(message);
 }
 
+/// Indices meet what they gather in the batch dimensions and from `dim` on.
+void Dimensions::identifyIndexed(Value indices, Value gathered, int64_t dim,
+                                 int64_t batch) {
+  Axes which = axesOf(indices), all = axesOf(gathered);
+  unify(ArrayRef(which).take_front(batch), ArrayRef(all).take_front(batch));
+  unify(ArrayRef(which).drop_front(batch),
+        ArrayRef(all).slice(dim, which.size() - batch));
+}
+
 void Dimensions::identify(Operation *op, ArrayRef<Operation *> ops) {
   TypeSwitch<Operation *>(op)
       .Case([&](ConstantOp) {}) // its users say along what it is constant
@@ -110,6 +119,30 @@ void Dimensions::identify(Operation *op, ArrayRef<Operation *> ops) {
       })
       .Case([&](EmbeddingGradOp o) {
         unify(axesOf(o.getIds()), axesOf(o.getDy()));
+      })
+      .Case<ReshapeOp, WindowOp>([&](auto o) {
+        requireInput(o.getX(), "elements move along a dimension of a value of "
+                               "its own kernel");
+        axesOf(o.getResult());
+      })
+      .Case([&](DynamicSliceOp o) {
+        requireInput(o.getX(), "a box of a value of its own kernel");
+        axesOf(o.getResult());
+        axesOf(o.getStarts()[0]);
+      })
+      .Case([&](DynamicUpdateSliceOp o) {
+        requireInput(o.getUpdate(), "an update from its own kernel");
+        unify(axesOf(o.getX()), axesOf(o.getResult()));
+        axesOf(o.getStarts()[0]);
+      })
+      .Case([&](GatherOp o) {
+        requireInput(o.getX(), "a gather reads a value of its own kernel");
+        identifyIndexed(o.getIndices(), o.getResult(), o.getDim(),
+                        o.getBatchDims());
+      })
+      .Case([&](ScatterAddOp o) {
+        identifyIndexed(o.getIndices(), o.getUpdates(), o.getDim(),
+                        o.getBatchDims());
       })
       .Case([&](RopeOp o) {
         unify(axesOf(o.getX()), axesOf(o.getResult()));

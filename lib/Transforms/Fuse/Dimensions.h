@@ -40,6 +40,8 @@ private:
   Axes axesOf(mlir::Value value);
   void unify(llvm::ArrayRef<unsigned> lhs, llvm::ArrayRef<unsigned> rhs);
   void alignTrailing(mlir::Value operand, mlir::Value result);
+  void identifyIndexed(mlir::Value indices, mlir::Value gathered, int64_t dim,
+                       int64_t batch);
   void requireInput(mlir::Value value, llvm::StringRef message);
   void identify(mlir::Operation *op, llvm::ArrayRef<mlir::Operation *> ops);
   void orderLoops(llvm::ArrayRef<Output> outputs);

@@ -92,6 +92,8 @@ struct FusePass : stretto::impl::FusePassBase<FusePass> {
 
   LogicalResult fuse(SegmentOp segment, KernelTable &kernels) {
     decompose(segment);
+    if (failed(expandMovement(segment)))
+      return failure();
     detachIotas(segment);
     simplify(segment);
     if (failed(lowerEinsums(segment)))

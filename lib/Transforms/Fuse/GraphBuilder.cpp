@@ -164,7 +164,7 @@ private:
     make.exact =
         op->hasAttr(attr::exact) ||
         (op->getNumResults() == 1 && shapeOf(op->getResult(0)).empty());
-    if (isa<EmbeddingGradOp>(op) || isScatterSum(op, ops))
+    if (isa<EmbeddingGradOp, ScatterAddOp>(op) || isScatterSum(op, ops))
       return; // roots
     if (Node *node = lowerOp(op))
       nodes[op->getResult(0)] = node;
@@ -204,6 +204,14 @@ private:
         .Case([&](ShardSliceOp o) { return lowerSlice(o); })
         .Case([&](PadExtentOp o) { return lowerPad(o); })
         .Case([&](EmbeddingOp o) { return lowerEmbedding(o); })
+        .Case([&](ReshapeOp o) {
+          return load(o.getX(),
+                      along(o.getResult(), stridesOf(shapeOf(o.getResult()))));
+        })
+        .Case([&](WindowOp o) { return lowerWindow(o); })
+        .Case([&](GatherOp o) { return lowerGather(o); })
+        .Case([&](DynamicSliceOp o) { return lowerDynamicSlice(o); })
+        .Case([&](DynamicUpdateSliceOp o) { return lowerUpdate(o); })
         .Case([&](RopeOp o) { return lowerRope(o); })
         .Default([&](Operation *o) { return lowerPointwise(o); });
   }
@@ -384,14 +392,125 @@ private:
     Value table = op.getTable();
     SmallVector<int64_t> strides = stridesOf(shapeOf(table));
     unsigned lead = shapeOf(op.getIds()).size();
-    Node *node = load(
-        table, along(op.getResult(), ArrayRef(strides).drop_front(), lead));
-    Node *row = rowIndex(op.getIds(), offsetOf(op));
+    return loadRow(table,
+                   along(op.getResult(), ArrayRef(strides).drop_front(), lead),
+                   0, rowIndex(op.getIds(), offsetOf(op)));
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Reads at another place
+  //===--------------------------------------------------------------------===//
+
+  /// A load whose index along `at` is `row`, zero where that is outside.
+  Node *loadRow(Value input, Linear address, unsigned at, Node *row) {
+    Node *node = load(input, std::move(address));
     node->operands = {row};
     node->axes |= row->axes;
-    node->rows = shapeOf(table)[0];
-    node->rowStride = strides[0];
+    node->rows = shapeOf(input)[at];
+    node->rowStride = stridesOf(shapeOf(input))[at];
     return node;
+  }
+
+  /// Address of an input whose dimensions are those of `value`, without `at`.
+  Linear addressWithout(Value input, Value value, unsigned at) {
+    SmallVector<int64_t> strides = stridesOf(shapeOf(input));
+    strides[at] = 0;
+    return along(value, strides);
+  }
+
+  /// Index of `value` along `d`, times `stride`.
+  Linear indexAlong(Value value, unsigned d, int64_t stride = 1) {
+    Linear at = linear();
+    at.coefficients[dim(value, d)] = stride;
+    return at;
+  }
+
+  Node *lowerWindow(WindowOp op) {
+    unsigned d = op.getDim();
+    if (op.getDilation() != 1 || op.getGroup()) {
+      fail("a window with dilation or over a group has to be expanded first");
+      return nullptr;
+    }
+    Linear at = indexAlong(op.getResult(), d, op.getStride());
+    at.constant = op.getStart();
+    addOffset(at, offsetOf(op), 1);
+    return loadRow(op.getX(), addressWithout(op.getX(), op.getResult(), d), d,
+                   make.index(std::move(at)));
+  }
+
+  /// Address in `x` of an element of what was gathered from it, along all
+  /// dimensions but the gathered one.
+  Linear gatheredAddress(Value x, Value gathered, unsigned at, unsigned which) {
+    SmallVector<int64_t> strides = stridesOf(shapeOf(x));
+    strides.erase(strides.begin() + at);
+    strides.insert(strides.begin() + at, which, 0);
+    return along(gathered, strides);
+  }
+
+  Node *lowerGather(GatherOp op) {
+    unsigned which = shapeOf(op.getIndices()).size() - op.getBatchDims();
+    return loadRow(
+        op.getX(),
+        gatheredAddress(op.getX(), op.getResult(), op.getDim(), which),
+        op.getDim(), rowIndex(op.getIndices(), offsetOf(op)));
+  }
+
+  /// The start of a box, moved into [0, last].
+  Node *clampedStart(Value start, int64_t last) {
+    Node *node = make.compute(Code::Convert, Element::I64, {nodeOf(start)});
+    node = make.compute(Code::Minimum, Element::I64,
+                        {node, make.constant(double(last), Element::I64)});
+    return make.compute(Code::Maximum, Element::I64,
+                        {node, make.constant(0, Element::I64)});
+  }
+
+  Node *lowerDynamicSlice(DynamicSliceOp op) {
+    if (op.getDims().size() != 1) {
+      fail("a box of several dimensions has to be expanded first");
+      return nullptr;
+    }
+    unsigned d = op.getDims()[0];
+    int64_t extent =
+        op.getExtents() ? (*op.getExtents())[0] : shapeOf(op.getX())[d];
+    int64_t size =
+        op.getSizes() ? (*op.getSizes())[0] : shapeOf(op.getResult())[d];
+    SmallVector<int64_t> offsets = scalarsOf(op); // own, wanted
+    Linear at = indexAlong(op.getResult(), d);
+    if (offsets.size() == 2) {
+      addOffset(at, offsets[0], -1);
+      addOffset(at, offsets[1], 1);
+    }
+    Node *row = make.compute(Code::Add, Element::I64,
+                             {make.index(std::move(at)),
+                              clampedStart(op.getStarts()[0], extent - size)});
+    return loadRow(op.getX(), addressWithout(op.getX(), op.getResult(), d), d,
+                   row);
+  }
+
+  /// The update where the position falls into it, the operand elsewhere.
+  Node *lowerUpdate(DynamicUpdateSliceOp op) {
+    if (op.getDims().size() != 1) {
+      fail("a box of several dimensions has to be expanded first");
+      return nullptr;
+    }
+    unsigned d = op.getDims()[0];
+    int64_t size = shapeOf(op.getUpdate())[d];
+    int64_t extent =
+        op.getExtents() ? (*op.getExtents())[0] : shapeOf(op.getX())[d];
+    Linear at = indexAlong(op.getResult(), d);
+    addOffset(at, offsetOf(op), 1);
+    Node *row = make.compute(Code::Sub, Element::I64,
+                             {make.index(std::move(at)),
+                              clampedStart(op.getStarts()[0], extent - size)});
+    Node *update =
+        loadRow(op.getUpdate(),
+                addressWithout(op.getUpdate(), op.getResult(), d), d, row);
+    Node *x = nodeOf(op.getX());
+    Node *below = make.compare(ComparePredicate::LT, row,
+                               make.constant(double(size), Element::I64));
+    Node *above =
+        make.compare(ComparePredicate::GE, row, make.constant(0, Element::I64));
+    return make.select(above, make.select(below, update, x), x);
   }
 
   /// The head dimension is split into (half, pair) when all nodes are there.
@@ -426,6 +545,8 @@ private:
     if (op && llvm::is_contained(ops, op) &&
         (isa<EmbeddingGradOp>(op) || isScatterSum(op, ops)))
       return addScatter(op, buffer);
+    if (op && llvm::is_contained(ops, op) && isa<ScatterAddOp>(op))
+      return addScatter(cast<ScatterAddOp>(op), buffer);
     Root root{RootKind::Store, nodeOf(output.value), buffer,
               addressOf(output.value)};
     g.roots.push_back(std::move(root));
@@ -455,6 +576,20 @@ private:
     root.rowStride = strides[0];
     root.inPlace = start == int(buffer);
     root.initFrom = root.inPlace ? -1 : start;
+    g.roots.push_back(std::move(root));
+  }
+
+  void addScatter(ScatterAddOp op, unsigned buffer) {
+    unsigned at = op.getDim();
+    unsigned which = shapeOf(op.getIndices()).size() - op.getBatchDims();
+    Value updates = op.getUpdates();
+    Root root{RootKind::Scatter, nodeOf(updates), buffer,
+              gatheredAddress(op.getResult(), updates, at, which)};
+    root.row = rowIndex(op.getIndices(), offsetOf(op));
+    for (unsigned i = 0; i < which; ++i)
+      root.reduced |= DimMask(1) << dim(updates, at + i);
+    root.rows = shapeOf(op.getResult())[at];
+    root.rowStride = stridesOf(shapeOf(op.getResult()))[at];
     g.roots.push_back(std::move(root));
   }
 

@@ -32,8 +32,11 @@ static bool isCheap(Operation *op) {
 /// Must the operand be in memory, although the user is in a kernel?
 static bool needsBuffer(OpOperand &use) {
   Operation *user = use.getOwner();
-  return isCommand(user) ||
-         (isa<EmbeddingOp>(user) && use.getOperandNumber() == 0);
+  bool readsFirst =
+      isa<EmbeddingOp, ReshapeOp, WindowOp, DynamicSliceOp, GatherOp>(user);
+  unsigned operand = use.getOperandNumber();
+  return isCommand(user) || (readsFirst && operand == 0) ||
+         (isa<DynamicUpdateSliceOp>(user) && operand == 1);
 }
 
 namespace {

@@ -75,6 +75,13 @@ OffsetAttr memberOf(GroupAttr group) {
                          coefficients, /*microbatch=*/0);
 }
 
+SmallVector<int64_t> offsetsOf(ArrayAttr offsets, Scalars &scalars) {
+  SmallVector<int64_t> list;
+  for (Attribute offset : offsets ? offsets.getValue() : ArrayRef<Attribute>())
+    list.push_back(scalars.offset(offset));
+  return list;
+}
+
 /// Replaces what `op` says about its place by positions of launch scalars.
 void takeScalars(Operation *op, Scalars &scalars) {
   auto *context = op->getContext();
@@ -85,6 +92,25 @@ void takeScalars(Operation *op, Scalars &scalars) {
             o.removeOffsetAttr();
             return position < 0 ? SmallVector<int64_t>()
                                 : SmallVector<int64_t>{position};
+          })
+          .Case<WindowOp, GatherOp, ScatterAddOp>([&](auto o) {
+            int64_t position = scalars.offset(o.getOffsetAttr());
+            o.removeOffsetAttr();
+            return position < 0 ? SmallVector<int64_t>()
+                                : SmallVector<int64_t>{position};
+          })
+          .Case([&](DynamicSliceOp o) {
+            SmallVector<int64_t> list = offsetsOf(o.getOffsetsAttr(), scalars);
+            llvm::append_range(list,
+                               offsetsOf(o.getResultOffsetsAttr(), scalars));
+            o.removeOffsetsAttr();
+            o.removeResultOffsetsAttr();
+            return list;
+          })
+          .Case([&](DynamicUpdateSliceOp o) {
+            SmallVector<int64_t> list = offsetsOf(o.getOffsetsAttr(), scalars);
+            o.removeOffsetsAttr();
+            return list;
           })
           .Case<ShardSliceOp, KeepFirstOp>([&](auto o) {
             o.removeCauseAttr();

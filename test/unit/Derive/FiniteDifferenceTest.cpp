@@ -254,6 +254,68 @@ std::vector<Case> structuredCases() {
   return cases;
 }
 
+/// One operation on %p0 (2x6) and, when `others` says so, on more.
+Case movement(const std::string &name, const std::string &op,
+              const std::string &result,
+              const std::vector<std::string> &others = {},
+              const std::vector<std::string> &ints = {},
+              const std::string &before = "", const std::string &moreTypes = "",
+              const std::string &names = "%r",
+              const std::string &moreResults = "") {
+  std::vector<std::string> params = {"2x6xf32"};
+  std::string types = tensor(params[0]);
+  for (const std::string &other : others) {
+    params.push_back(other);
+    types += ", " + tensor(other);
+  }
+  return {name, params, ints,
+          before + names + " = stretto." + op + " : " + types + moreTypes +
+              " -> " + tensor(result) + moreResults,
+          result};
+}
+
+std::vector<Case> movementCases() {
+  const std::string start =
+      "%i = stretto.reduce sum %i0 dims [0] : tensor<1xi32> -> tensor<i32>\n";
+  return {
+      movement("reshape", "reshape %p0", "3x4xf32"),
+      movement("slice",
+               "slice %p0 dims [0, 1] starts [1, 1] limits [2, 6] strides [1, "
+               "2]",
+               "1x3xf32"),
+      movement("pad",
+               "pad %p0 with 3.0 dims [0, 1] low [1, -1] high [0, 2] interior "
+               "[0, 2]",
+               "3x17xf32"),
+      movement("concat", "concat %p0, %p1, %p0 dim 1", "2x14xf32", {"2x2xf32"},
+               {}, "", ", tensor<2x6xf32>"),
+      movement("window",
+               "window %p0 {dim = 1 : i64, start = -2 : i64, stride = 3 : i64, "
+               "dilation = 2 : i64}",
+               "2x5xf32"),
+      movement("dynamic_slice", "dynamic_slice %p0[%i] dims [1]", "2x3xf32", {},
+               {"1xi32"}, start, ", tensor<i32>"),
+      movement("dynamic_update_slice",
+               "dynamic_update_slice %p0, %p1[%i] dims [1]", "2x6xf32",
+               {"2x3xf32"}, {"1xi32"}, start, ", tensor<i32>"),
+      movement("gather", "gather %p0, %i0 dim 1", "2x4x3xf32", {}, {"4x3xi32"},
+               "", ", tensor<4x3xi32>"),
+      movement("gather batch", "gather %p0, %i0 dim 1 {batch_dims = 1 : i64}",
+               "2x3xf32", {}, {"2x3xi32"}, "", ", tensor<2x3xi32>"),
+      {"scatter_add",
+       {"2x3xf32"},
+       {"3xi32"},
+       "%r = stretto.scatter_add %i0, %p0 dim 1 : tensor<3xi32>, "
+       "tensor<2x3xf32> -> tensor<2x5xf32>",
+       "2x5xf32"},
+      movement("top_k", "top_k %p0 {dim = 1 : i64, k = 3 : i64}", "2x3xf32", {},
+               {}, "", "", "%r, %where", ", tensor<2x3xi32>"),
+      movement("top_k major", "top_k %p0 {dim = 0 : i64, k = 1 : i64}",
+               "1x6xf32", {}, {}, "", "", "%r, %where", ", tensor<1x6xi32>"),
+      movement("reduce init", "reduce sum %p0 dims [1] {init = 5.0 : f64}",
+               "2xf32")};
+}
+
 Case attention(const std::string &name, const std::string &q,
                const std::string &kv, const std::string &attrs) {
   std::string lse = "2x4x3xf32";
@@ -333,6 +395,8 @@ INSTANTIATE_TEST_SUITE_P(Elementwise, AdjointTest,
                          ::testing::ValuesIn(elementwiseCases()), testName);
 INSTANTIATE_TEST_SUITE_P(Structured, AdjointTest,
                          ::testing::ValuesIn(structuredCases()), testName);
+INSTANTIATE_TEST_SUITE_P(Movement, AdjointTest,
+                         ::testing::ValuesIn(movementCases()), testName);
 INSTANTIATE_TEST_SUITE_P(Fused, AdjointTest, ::testing::ValuesIn(fusedCases()),
                          testName);
 } // namespace
