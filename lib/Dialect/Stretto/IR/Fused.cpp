@@ -98,8 +98,11 @@ static OpRule normRule(Operation *op, int linearOperand) {
     rule.operands.push_back(trailing(all, shape(operand).size()));
   for (Value result : op->getResults())
     rule.results.push_back(trailing(all, shape(result).size()));
-  if (linearOperand >= 0)
-    rule.linearSets.push_back({{unsigned(linearOperand)}});
+  LinearSet linear;
+  for (unsigned operand = 1; operand < op->getNumOperands(); ++operand)
+    if (linearOperand < 0 || operand == unsigned(linearOperand))
+      linear.operands.push_back(operand);
+  rule.linearSets.push_back(linear);
   return rule;
 }
 
@@ -246,14 +249,16 @@ LogicalResult AttentionGradOp::verify() {
 /// over it. Positions and head_dim are whole on every rank.
 /// Query heads are made of a key/value head and a place within its group. A
 /// part of size 1 is left out: what stays is no compound and may be padded.
-static OpRule attentionRule(Operation *op, bool backward) {
+template <typename OpT> static OpRule attentionRule(OpT op, bool backward) {
   OpRule rule;
-  ArrayRef<int64_t> q = shape(op->getOperand(0)), k = shape(op->getOperand(1));
+  ArrayRef<int64_t> q = shape(op.getQ()), k = shape(op.getK());
+  FactorKind summed = backward ? FactorKind::Reduction : FactorKind::Parallel;
+  bool positions = op.getCausal() || !op.getP().isZero();
   unsigned batch = rule.addFactor(q[0]);
   unsigned group = rule.addFactor(k[2]);
-  unsigned within = rule.addFactor(
-      q[2] / k[2], backward ? FactorKind::Reduction : FactorKind::Parallel);
-  unsigned qLen = rule.addFactor(q[1], FactorKind::Blocked);
+  unsigned within = rule.addFactor(q[2] / k[2], summed);
+  unsigned qLen =
+      rule.addFactor(q[1], positions ? FactorKind::Blocked : summed);
   unsigned kvLen = rule.addFactor(k[1], FactorKind::Blocked);
   unsigned dim = rule.addFactor(q[3], FactorKind::Blocked);
   SmallVector<unsigned, 2> heads = {group, within};
