@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ArgumentWishes.h"
 #include "AssignBody.h"
 #include "Requests.h"
 #include "stretto/Transforms/Shard/Passes.h"
@@ -27,7 +28,8 @@ namespace {
 class StepAssigner {
 public:
   StepAssigner(ModuleOp module, const Links &links)
-      : module(module), mesh(meshOf(module)), cost(links), symbols(module) {
+      : module(module), mesh(meshOf(module)), cost(links), symbols(module),
+        wishes(symbols, mesh) {
     for (unsigned i = 0; i < mesh.getNumAxes(); ++i)
       allAxes.push_back(mesh.axis(i));
   }
@@ -43,17 +45,6 @@ private:
   FailureOr<Type> argumentType(StepOp step, BlockArgument argument);
   FailureOr<Type> inputType(StepOp step, BlockArgument argument);
   FailureOr<Type> parameterType(StepOp step, BlockArgument argument);
-
-  /// What is wanted of a tensor (null: nothing).
-  struct Wanted {
-    ConstraintAttr constraint;
-    DenseI64ArrayAttr padding;
-  };
-  ArrayRef<Wanted> wantedBy(StringAttr callee);
-  void collectUses(Value value, MutableArrayRef<Wanted> found);
-  FailureOr<Type> typeAsWanted(Location loc, Wanted wanted,
-                               RankedTensorType type);
-
   LogicalResult visitBlock(Block &block);
   LogicalResult visit(MicrobatchesOp loop);
   LogicalResult visit(InvokeOp invoke);
@@ -76,19 +67,20 @@ private:
   SymbolTable symbols;
   SmallVector<AxisRef> allAxes;
   llvm::StringMap<Type> resting; // what a "param:" binds -> how it rests
-  llvm::DenseMap<std::tuple<Type, Attribute, Attribute>, Type> wantedTypes;
-  llvm::DenseMap<StringAttr, SmallVector<Wanted>> wanted; // by callee
+  ArgumentWishes wishes;
   llvm::StringMap<Operation *> pristine;
   /// Segment, distributions of arguments and wanted results.
   using SpecialisationKey = std::pair<std::string, std::vector<const void *>>;
   std::map<SpecialisationKey, SegmentOp> specialisations;
 
   /// Invocations repeat per instance: what became of one with the same callee,
-  /// types of operands and members (null: the first).
+  /// members, types of operands and of the gradients' parameters.
   struct Assigned {
-    SegmentOp segment;
+    SegmentOp segment; // null: none yet
     SmallVector<Type> operands, results;
   };
+  std::vector<const void *> keyOf(InvokeOp invoke) const;
+  Type gradientType(Value value) const;
   std::map<std::vector<const void *>, Assigned> assigned;
 };
 
@@ -102,74 +94,21 @@ static RankedTensorType tensor(Value value) {
 // Step arguments
 //===----------------------------------------------------------------------===//
 
-/// What a segment says of its arguments.
-ArrayRef<StepAssigner::Wanted> StepAssigner::wantedBy(StringAttr callee) {
-  auto [it, fresh] = wanted.try_emplace(callee);
-  if (fresh) {
-    auto segment = symbols.lookup<SegmentOp>(callee);
-    for (unsigned i = 0; i < segment.getNumArguments(); ++i)
-      it->second.push_back(
-          {segment.getArgAttrOfType<ConstraintAttr>(i, attr::constraint),
-           segment.getArgAttrOfType<DenseI64ArrayAttr>(i, decided::padding)});
-  }
-  return it->second;
-}
-
-/// Per tensor of `value`, what the first segment that says something of it
-/// says, looking through micro-batch loops.
-void StepAssigner::collectUses(Value value, MutableArrayRef<Wanted> found) {
-  for (OpOperand &use : value.getUses()) {
-    if (llvm::all_of(found, [](Wanted w) { return w.constraint && w.padding; }))
-      return;
-    if (auto loop = dyn_cast<MicrobatchesOp>(use.getOwner()))
-      collectUses(loop.getBody().front().getArgument(use.getOperandNumber()),
-                  found);
-    auto invoke = dyn_cast<InvokeOp>(use.getOwner());
-    if (!invoke)
-      continue;
-    for (auto [tensor, wanted] :
-         llvm::zip(invoke.getTensorOperands(),
-                   wantedBy(invoke.getCalleeAttr().getAttr()))) {
-      if (tensor.value != value)
-        continue;
-      Wanted &entry = found[std::max(tensor.member, 0)];
-      if (!entry.constraint)
-        entry.constraint = wanted.constraint;
-      if (!entry.padding)
-        entry.padding = wanted.padding;
-    }
-  }
-}
-
-/// A model has few of these and many values.
-FailureOr<Type> StepAssigner::typeAsWanted(Location loc, Wanted wanted,
-                                           RankedTensorType type) {
-  Type &known = wantedTypes[{type, wanted.constraint, wanted.padding}];
-  if (known)
-    return known;
-  auto found = distributionFor(loc, mesh, wanted.constraint, type.getShape(),
-                               wanted.padding ? wanted.padding.asArrayRef()
-                                              : ArrayRef<int64_t>());
-  if (failed(found))
-    return failure();
-  return known = withDist(type, *found);
-}
-
 FailureOr<Type> StepAssigner::parameterType(StepOp step,
                                             BlockArgument argument) {
   unsigned index = argument.getArgNumber();
   auto members = step.getArgAttrOfType<MembersAttr>(index, attr::members);
   SmallVector<Type> types = tensorTypesOf(argument.getType());
-  SmallVector<Wanted> found(types.size());
-  for (auto [k, entry] : llvm::enumerate(found))
-    entry.constraint =
+  SmallVector<ArgumentWish> wanted(types.size());
+  for (auto [k, wish] : llvm::enumerate(wanted))
+    wish.constraint =
         members
             ? members.get(k).getAs<ConstraintAttr>(attr::constraint)
             : step.getArgAttrOfType<ConstraintAttr>(index, attr::constraint);
-  collectUses(argument, found);
-  for (auto [type, entry] : llvm::zip(types, found)) {
+  wishes.collectFromUses(argument, wanted);
+  for (auto [type, wish] : llvm::zip(types, wanted)) {
     auto assigned =
-        typeAsWanted(step.getLoc(), entry, cast<RankedTensorType>(type));
+        wishes.assign(step.getLoc(), wish, cast<RankedTensorType>(type));
     if (failed(assigned))
       return failure();
     type = *assigned;
@@ -179,10 +118,10 @@ FailureOr<Type> StepAssigner::parameterType(StepOp step,
 
 /// The leading dimension counts micro-batches and stays whole.
 FailureOr<Type> StepAssigner::inputType(StepOp step, BlockArgument argument) {
-  Wanted found;
-  collectUses(argument, found);
+  ArgumentWish wish;
+  wishes.collectFromUses(argument, wish);
   ArrayRef<int64_t> shape = tensor(argument).getShape().drop_front();
-  auto slice = distributionFor(step.getLoc(), mesh, found.constraint, shape);
+  auto slice = distributionFor(step.getLoc(), mesh, wish.constraint, shape);
   if (failed(slice))
     return failure();
   SmallVector<SmallVector<AxisRef>> dims = slice->getDims();
@@ -248,6 +187,11 @@ static StringRef gradientName(Value value) {
   return {};
 }
 
+/// How the parameters rest whose gradient `value` is; null: it is no gradient.
+Type StepAssigner::gradientType(Value value) const {
+  return resting.lookup(gradientName(value));
+}
+
 FailureOr<DistAttr> StepAssigner::wantedResult(InvokeOp invoke,
                                                SegmentOp segment,
                                                unsigned index,
@@ -261,11 +205,11 @@ FailureOr<DistAttr> StepAssigner::wantedResult(InvokeOp invoke,
     return dist(type.getRank());
   if (name == "grad") {
     TensorRef gradient = invoke.getTensorResults()[index];
-    auto it = resting.find(gradientName(gradient.value));
-    if (it == resting.end())
+    Type type = gradientType(gradient.value);
+    if (!type)
       return segment.emitOpError("gradient ")
              << index << " belongs to no parameter of the step";
-    return getDist(tensorTypesOf(it->second)[std::max(gradient.member, 0)]);
+    return getDist(tensorTypesOf(type)[std::max(gradient.member, 0)]);
   }
   if (name == "accumulator" || name == "saved")
     return DistAttr();
@@ -347,10 +291,10 @@ FailureOr<SmallVector<DistAttr>> StepAssigner::argumentsOf(InvokeOp invoke) {
     // No backward adds to the accumulator of a parameter that no loss sees: it
     // lies as the parameter does.
     if (!known && callee.getDirection() == "reduce") {
-      ConstraintAttr constraint =
-          wantedBy(callee.getSymNameAttr())[i].constraint;
-      auto found = typeAsWanted(callee.getLoc(), {constraint, {}},
-                                cast<RankedTensorType>(tensor.getType()));
+      ArgumentWish wish{wishes.ofSegment(callee.getSymNameAttr())[i].constraint,
+                        {}};
+      auto found = wishes.assign(callee.getLoc(), wish,
+                                 cast<RankedTensorType>(tensor.getType()));
       if (failed(found))
         return failure();
       known = getDist(*found);
@@ -386,13 +330,19 @@ static SmallVector<Type> settledOperands(InvokeOp invoke, SegmentOp segment) {
   return settled;
 }
 
-LogicalResult StepAssigner::visit(InvokeOp invoke) {
+std::vector<const void *> StepAssigner::keyOf(InvokeOp invoke) const {
   std::vector<const void *> key = {
       invoke.getCalleeAttr().getAsOpaquePointer(),
       invoke.getMembersAttr().getAsOpaquePointer()};
   for (Type type : invoke.getOperandTypes())
     key.push_back(type.getAsOpaquePointer());
-  Assigned &entry = assigned[key];
+  for (Value result : invoke.getResults())
+    key.push_back(gradientType(result).getAsOpaquePointer());
+  return key;
+}
+
+LogicalResult StepAssigner::visit(InvokeOp invoke) {
+  Assigned &entry = assigned[keyOf(invoke)];
   if (!entry.segment) {
     auto arguments = argumentsOf(invoke);
     if (failed(arguments))

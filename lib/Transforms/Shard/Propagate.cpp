@@ -18,7 +18,7 @@ using namespace mlir;
 using namespace stretto;
 using namespace stretto::shard;
 
-/// Which result of the segment `tensor` is.
+/// Which result of the segment that `producer` invokes `tensor` is.
 static unsigned positionOf(TensorRef tensor, InvokeOp producer) {
   ValueRange before = producer.getResults().take_front(
       cast<OpResult>(tensor.value).getResultNumber());
