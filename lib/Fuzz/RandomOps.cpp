@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Generator.h"
+#include "RandomMovement.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <cmath>
@@ -364,6 +364,8 @@ ArrayRef<OpMaker> fuzz::operationKinds() {
       addReduce,       addReduce,        addSoftmax,   addNorm,
       addNormGrad,     addTranspose,     addBroadcast, addIota,
       addEmbedding,    addEmbeddingGrad, addRope,      addAttention,
-      addCrossEntropy, addSteering};
+      addCrossEntropy, addSteering,      addReshape,   addSlice,
+      addPad,          addConcat,        addBox,       addGather,
+      addChoice};
   return kinds;
 }
