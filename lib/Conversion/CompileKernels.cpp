@@ -47,6 +47,10 @@ static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
       .run(module, modules);
 }
 
+llvm::Error stretto::checkProcessor(llvm::StringRef cpu) {
+  return HostTarget::create(cpu).takeError();
+}
+
 FailureOr<stretto::KernelLibrary>
 stretto::compileKernels(ModuleOp module, const KernelOptions &options) {
   auto target = HostTarget::create(options.cpu);

@@ -1,6 +1,7 @@
 //===- Host.cpp - target machine and linker -------------------------------===//
 
 #include "Host.h"
+#include "stretto/Support/Text.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -13,6 +14,7 @@
 #include "llvm/TargetParser/Host.h"
 
 using namespace llvm;
+using namespace stretto;
 using namespace stretto::kernel;
 
 /// Extensions that code may use: what a processor has of these is what an
@@ -24,6 +26,21 @@ static constexpr StringLiteral knownFeatures[] = {
 
 static Error error(const Twine &message) {
   return createStringError(inconvertibleErrorCode(), message);
+}
+
+/// The processors that LLVM knows, and the nearest to `name` if one is near.
+static Error unknownProcessor(const Target &target, const Triple &triple,
+                              StringRef name) {
+  std::unique_ptr<MCSubtargetInfo> info(
+      target.createMCSubtargetInfo(triple, "", ""));
+  std::vector<StringRef> known{"host"};
+  if (info)
+    for (const SubtargetSubTypeKV &entry : info->getAllProcessorDescriptions())
+      known.push_back(entry.Key);
+  StringRef near = nearest(name, known);
+  return error("unknown processor " + quote(name) +
+               (near.empty() ? "; use host or one of `llc-22 -mcpu=help`"
+                             : "; did you mean '" + near + "'?"));
 }
 
 Expected<HostTarget> HostTarget::create(StringRef cpu) {
@@ -39,8 +56,7 @@ Expected<HostTarget> HostTarget::create(StringRef cpu) {
   std::unique_ptr<MCSubtargetInfo> info(
       native->createMCSubtargetInfo(triple, "", ""));
   if (!info || !info->isCPUStringValid(name))
-    return error("unknown processor '" + name +
-                 "'; use host or a name of `llc-22 -mcpu=help`");
+    return unknownProcessor(*native, triple, name);
   info.reset(native->createMCSubtargetInfo(triple, name, ""));
   StringMap<bool> host = sys::getHostCPUFeatures();
   HostTarget target;

@@ -1,6 +1,7 @@
 //===- CommandLine.cpp - options that subcommands share -------------------===//
 
 #include "CommandLine.h"
+#include "stretto/Support/OptionReader.h"
 #include "llvm/Option/Arg.h"
 #include "llvm/Option/ArgList.h"
 #include "llvm/Option/OptTable.h"
@@ -9,88 +10,8 @@ using namespace stretto;
 using namespace stretto::driver;
 
 namespace {
-using namespace llvm::opt; // the generated tables need the names
-
-#define OPTTABLE_STR_TABLE_CODE
-#include "Options.inc"
-#undef OPTTABLE_STR_TABLE_CODE
-
-#define OPTTABLE_PREFIXES_TABLE_CODE
-#include "Options.inc"
-#undef OPTTABLE_PREFIXES_TABLE_CODE
-
-enum OptionId {
-  OPT_INVALID = 0,
-#define OPTION(...) LLVM_MAKE_OPT_ID(__VA_ARGS__),
-#include "Options.inc"
-#undef OPTION
-};
-
-constexpr OptTable::Info optionInfos[] = {
-#define OPTION(...) LLVM_CONSTRUCT_OPT_INFO(__VA_ARGS__),
-#include "Options.inc"
-#undef OPTION
-};
-
-struct OptionTable : GenericOptTable {
-  OptionTable()
-      : GenericOptTable(OptionStrTable, OptionPrefixesTable, optionInfos) {}
-};
-
-/// Reads one command line, remembering the first thing that is wrong with it.
-class Reader {
-public:
-  Reader(const InputArgList &list) : list(list) {}
-
-  void text(OptionId id, std::string &field) {
-    field = list.getLastArgValue(id, field).str();
-  }
-  void integer(OptionId id, int64_t &field, int64_t least) {
-    const Arg *arg = list.getLastArg(id);
-    if (!arg)
-      return;
-    if (llvm::StringRef(arg->getValue()).getAsInteger(10, field) ||
-        field < least)
-      complain(arg->getSpelling(),
-               "an integer of at least " + std::to_string(least),
-               arg->getValue());
-  }
-  void number(OptionId id, double &field) {
-    const Arg *arg = list.getLastArg(id);
-    if (arg &&
-        (llvm::StringRef(arg->getValue()).getAsDouble(field) || !(field > 0)))
-      complain(arg->getSpelling(), "a positive number", arg->getValue());
-  }
-  void yesNo(OptionId id, bool &field) {
-    const Arg *arg = list.getLastArg(id);
-    if (!arg)
-      return;
-    llvm::StringRef value = arg->getValue();
-    if (value != "yes" && value != "no")
-      complain(arg->getSpelling(), "yes or no", value);
-    field = value == "yes";
-  }
-  void phase(OptionId id, std::optional<Phase> &field) {
-    const Arg *arg = list.getLastArg(id);
-    if (!arg)
-      return;
-    field = parsePhase(arg->getValue());
-    if (!field)
-      complain(arg->getSpelling(), "one of " + allPhaseNames(),
-               arg->getValue());
-  }
-  void complain(llvm::StringRef option, llvm::StringRef expected,
-                llvm::StringRef got) {
-    if (problem.empty())
-      problem =
-          ("'" + option + "' takes " + expected + ", got '" + got + "'").str();
-  }
-
-  std::string problem;
-
-private:
-  const InputArgList &list;
-};
+#define STRETTO_OPTIONS "Options.inc"
+#include "stretto/Support/OptionTable.inc"
 } // namespace
 
 /// "check, explain: print …" -> the commands that take the option, and what it
@@ -167,9 +88,14 @@ std::optional<int> driver::parseCommandLine(llvm::StringRef command,
     printHelp(table, command, usage, out);
     return exitOk;
   }
-  Reader reader(list);
+  std::string problem; // the first thing that is wrong
+  OptionReader reader(list, [&](const llvm::Twine &message) {
+    if (problem.empty())
+      problem = message.str();
+  });
   if (missingCount)
-    reader.complain(list.getArgString(missingIndex), "a value", "nothing");
+    problem = std::string("'") + list.getArgString(missingIndex) +
+              "' takes a value, got nothing";
   // MODEL is the first word; for train the words after it are the runner's.
   for (const Arg *arg : list) {
     bool unknown = arg->getOption().getID() == OPT_UNKNOWN;
@@ -178,20 +104,22 @@ std::optional<int> driver::parseCommandLine(llvm::StringRef command,
       line.compile.model = arg->getValue();
     else if ((unknown || input) && passUnknown)
       line.rest.push_back(arg->getAsString(list));
-    else if ((unknown || input) && reader.problem.empty())
-      reader.problem = unexpected(table, arg->getAsString(list));
-    else if (!unknown && !input && reader.problem.empty())
-      reader.problem = belongsElsewhere(table, *arg, command);
+    else if ((unknown || input) && problem.empty())
+      problem = unexpected(table, arg->getAsString(list));
+    else if (!unknown && !input && problem.empty())
+      problem = belongsElsewhere(table, *arg, command);
   }
   reader.text(OPT_recipe, line.compile.recipe);
   reader.text(OPT_plan, line.compile.plan);
   reader.text(OPT_o, line.compile.output);
   reader.text(OPT_dump_dir, line.compile.dumpDir);
+  reader.text(OPT_cpu, line.compile.cpu);
   reader.text(OPT_tensor, line.tensor);
   reader.integer(OPT_ranks, line.compile.ranks, 1);
   reader.integer(OPT_rank, line.rank, 0);
-  reader.phase(OPT_stop_after, line.stopAfter);
-  reader.number(OPT_tolerance, line.tolerance);
+  reader.choice(OPT_stop_after, line.stopAfter, parsePhase,
+                "one of " + allPhaseNames());
+  reader.positive(OPT_tolerance, line.tolerance);
   reader.yesNo(OPT_executable, line.executable);
   reader.text(OPT_plant_bug, line.plantBug);
   line.json = list.hasArg(OPT_json);
@@ -205,11 +133,11 @@ std::optional<int> driver::parseCommandLine(llvm::StringRef command,
   } else {
     reader.integer(OPT_steps, line.steps, 1);
   }
-  if (reader.problem.empty() && line.compile.model.empty())
-    reader.problem = "expected a MODEL: a folder with model.mlir, or a .mlir";
-  if (reader.problem.empty())
+  if (problem.empty() && line.compile.model.empty())
+    problem = "expected a MODEL: a folder with model.mlir, or a .mlir";
+  if (problem.empty())
     return std::nullopt;
-  err << title << ": " << reader.problem << "\nusage: " << title << " " << usage
+  err << title << ": " << problem << "\nusage: " << title << " " << usage
       << "\n";
   return exitUsage;
 }

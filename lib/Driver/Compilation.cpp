@@ -246,26 +246,36 @@ int Compilation::runPasses(Phase phase) {
 }
 
 int Compilation::writeExecutable() {
-  std::string message;
-  if (int code = stretto::writeExecutable(*moduleRef, options.output, message))
+  std::string message, llvmIR;
+  KernelOptions kernels;
+  kernels.cpu = options.cpu;
+  if (!options.dumpDir.empty())
+    kernels.llvmIR = &llvmIR;
+  if (int code = stretto::writeExecutable(*moduleRef, options.output, kernels,
+                                          message))
     return fail(message, code);
-  return exitOk;
+  return llvmIR.empty() ? int(exitOk)
+                        : dumpFile(Phase::Executable, "kernels.ll", llvmIR);
 }
 
-/// D/3-derive.mlir and so on.
+/// D/3-derive.mlir and so on; of the last phase D/8-kernels.ll, written where
+/// it is made.
 int Compilation::dump(Phase phase) {
   if (options.dumpDir.empty() || phase == Phase::Executable)
     return exitOk;
-  if (std::error_code code = llvm::sys::fs::create_directories(options.dumpDir))
-    return fail("cannot make '" + options.dumpDir + "': " + code.message(),
-                exitRunFailed);
-  SmallString<128> path(options.dumpDir);
-  llvm::sys::path::append(path, Twine(int(phase) + 1) + "-" + phaseName(phase) +
-                                    ".mlir");
   std::string text;
   llvm::raw_string_ostream os(text);
   moduleRef->print(os);
   os << "\n";
+  return dumpFile(phase, (phaseName(phase) + ".mlir").str(), text);
+}
+
+int Compilation::dumpFile(Phase phase, StringRef name, StringRef text) {
+  if (std::error_code code = llvm::sys::fs::create_directories(options.dumpDir))
+    return fail("cannot make '" + options.dumpDir + "': " + code.message(),
+                exitRunFailed);
+  SmallString<128> path(options.dumpDir);
+  llvm::sys::path::append(path, Twine(int(phase) + 1) + "-" + name);
   std::error_code code = writeFile(path, text);
   return code ? fail("cannot write '" + path + "': " + code.message(),
                      exitRunFailed)

@@ -2,6 +2,7 @@
 
 #include "CommandLine.h"
 #include "stretto/Driver/Executable.h"
+#include "stretto/Support/Files.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
@@ -13,13 +14,34 @@
 using namespace stretto;
 using namespace stretto::driver;
 
+/// The IR where --stop-after stops: to -o FILE, else to stdout, unless
+/// --dump-dir has written it already.
+static int writeIR(Compilation &compilation, const CommandLine &line,
+                   llvm::raw_ostream &out, llvm::raw_ostream &err) {
+  const std::string &path = line.compile.output;
+  if (path.empty() && !line.compile.dumpDir.empty())
+    return exitOk;
+  if (path.empty() || path == "-") {
+    compilation.print(out);
+    return exitOk;
+  }
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  compilation.print(os);
+  std::error_code code = writeFile(path, text);
+  if (!code)
+    return exitOk;
+  err << "error: cannot write '" << path << "': " << code.message() << "\n";
+  return exitRunFailed;
+}
+
 int stretto::runCompileCommand(CommandArguments arguments,
                                llvm::raw_ostream &out, llvm::raw_ostream &err) {
   CommandLine line;
   if (auto code = parseCommandLine(
           "compile",
-          "MODEL -o FILE [--recipe FILE] [--plan FILE] [--stop-after PHASE] "
-          "[--dump-dir DIR]",
+          "MODEL -o FILE [--recipe FILE] [--plan FILE] [--cpu NAME] "
+          "[--stop-after PHASE] [--dump-dir DIR]",
           arguments, /*passUnknown=*/false, line, out, err))
     return *code;
   Phase last = line.stopAfter.value_or(Phase::Executable);
@@ -27,12 +49,17 @@ int stretto::runCompileCommand(CommandArguments arguments,
     err << "stretto compile: expected -o FILE, or --stop-after PHASE\n";
     return exitUsage;
   }
+  if (llvm::Error unknown = checkProcessor(line.compile.cpu)) {
+    err << "stretto compile: '--cpu': " << llvm::toString(std::move(unknown))
+        << "\n";
+    return exitUsage;
+  }
   Compilation compilation(line.compile, err);
   if (int code = compilation.compile(last))
     return code;
-  if (line.stopAfter && last != Phase::Executable)
-    compilation.print(out);
-  return exitOk;
+  if (!line.stopAfter || last == Phase::Executable)
+    return exitOk;
+  return writeIR(compilation, line, out, err);
 }
 
 namespace {

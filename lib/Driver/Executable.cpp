@@ -1,7 +1,6 @@
 //===- Executable.cpp - runner, Program and kernels in one file -----------===//
 
 #include "stretto/Driver/Executable.h"
-#include "stretto/Conversion/CompileKernels.h"
 #include "stretto/Driver/Compilation.h"
 #include "stretto/Program/Serialize.h"
 #include "stretto/Program/Verify.h"
@@ -26,8 +25,9 @@ static runtime::Bytes bytesOf(llvm::StringRef text) {
 }
 
 int stretto::writeExecutable(mlir::ModuleOp module, llvm::StringRef output,
+                             const KernelOptions &options,
                              std::string &message) {
-  mlir::FailureOr<KernelLibrary> kernels = compileKernels(module);
+  mlir::FailureOr<KernelLibrary> kernels = compileKernels(module, options);
   if (mlir::failed(kernels)) {
     message = "the kernels do not compile";
     return exitInternal;

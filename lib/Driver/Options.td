@@ -1,23 +1,17 @@
 //===- Options.td - options of the stretto tool -------------*- tablegen -*-===//
-include "llvm/Option/OptParser.td"
+include "stretto/Support/Options.td"
 
 // A help text that begins with commands and a colon says whose the option is.
-// --name VALUE and --name=VALUE.
-multiclass Value<string name, string metavar, string help> {
-  def NAME : Separate<["--"], name>, HelpText<help>, MetaVarName<metavar>;
-  def NAME#_eq : Joined<["--"], name#"=">, Alias<!cast<Separate>(NAME)>;
-}
-class Switch<string name, string help> : Flag<["--"], name>, HelpText<help>;
-
 def help : Switch<"help", "print this help">;
 def h : Flag<["-"], "h">, Alias<help>;
 def o : JoinedOrSeparate<["-"], "o">, MetaVarName<"FILE">,
-        HelpText<"compile: the executable to write">;
+        HelpText<"compile: the executable to write, or, with --stop-after, the IR">;
 defm recipe : Value<"recipe", "FILE", "train, compile, check, explain: training recipe (MODEL/recipe.yaml; else defaults)">;
 defm plan : Value<"plan", "FILE", "train, compile, check, explain: parallel plan (MODEL/plan.yaml; else one device)">;
 defm ranks : Value<"ranks", "N", "train, compile, check, explain: ranks that the plan's mesh must make">;
-defm stop_after : Value<"stop-after", "PHASE", "compile: stop after this phase and print the IR">;
-defm dump_dir : Value<"dump-dir", "DIR", "train, compile, check, explain: write the IR after each phase to DIR">;
+defm stop_after : Value<"stop-after", "PHASE", "compile: stop after this phase and print the IR (not with --dump-dir)">;
+defm cpu : Value<"cpu", "NAME", "compile: the processor to make kernels for, as LLVM calls it (host)">;
+defm dump_dir : Value<"dump-dir", "DIR", "train, compile, check, explain: write the IR after each phase to DIR, and the kernels' LLVM IR">;
 defm tensor : Value<"tensor", "PATH", "explain: one parameter, input or value">;
 defm steps : Value<"steps", "N", "check, train: optimizer steps (check: to compare, 2)">;
 defm rank : Value<"rank", "R", "verify: the rank whose sent bytes are predicted (0)">;

@@ -6,6 +6,7 @@
 #include "stretto/Model/Gpt.h"
 #include "stretto/Model/Llama.h"
 #include "stretto/Support/Files.h"
+#include "stretto/Support/OptionReader.h"
 #include "stretto/Support/Text.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -16,83 +17,14 @@
 using namespace stretto;
 
 namespace {
-using namespace llvm::opt; // the generated tables need the names
-
-#define OPTTABLE_STR_TABLE_CODE
-#include "ModelOptions.inc"
-#undef OPTTABLE_STR_TABLE_CODE
-
-#define OPTTABLE_PREFIXES_TABLE_CODE
-#include "ModelOptions.inc"
-#undef OPTTABLE_PREFIXES_TABLE_CODE
-
-enum OptionId {
-  OPT_INVALID = 0,
-#define OPTION(...) LLVM_MAKE_OPT_ID(__VA_ARGS__),
-#include "ModelOptions.inc"
-#undef OPTION
-};
-
-constexpr OptTable::Info optionInfos[] = {
-#define OPTION(...) LLVM_CONSTRUCT_OPT_INFO(__VA_ARGS__),
-#include "ModelOptions.inc"
-#undef OPTION
-};
-
-struct ModelOptionTable : GenericOptTable {
-  ModelOptionTable()
-      : GenericOptTable(OptionStrTable, OptionPrefixesTable, optionInfos) {}
-};
+#define STRETTO_OPTIONS "ModelOptions.inc"
+#include "stretto/Support/OptionTable.inc"
 
 constexpr int usageError = 2, inputRejected = 3, cannotWrite = 5;
-
-/// Reads typed values out of a parsed command line.
-class Arguments {
-public:
-  Arguments(const InputArgList &list, Diagnostics &diags)
-      : list(list), diags(diags) {}
-
-  template <typename Integer> void integer(OptionId id, Integer &field) {
-    const Arg *argument = list.getLastArg(id);
-    int64_t value;
-    if (!argument)
-      return;
-    if (llvm::StringRef(argument->getValue()).getAsInteger(10, value))
-      complain(*argument, "an integer");
-    else
-      field = value;
-  }
-
-  void number(OptionId id, double &field) {
-    const Arg *argument = list.getLastArg(id);
-    if (!argument)
-      return;
-    if (llvm::StringRef(argument->getValue()).getAsDouble(field))
-      complain(*argument, "a number");
-  }
-
-  void flag(OptionId on, OptionId off, bool &field) {
-    if (const Arg *argument = list.getLastArg(on, off))
-      field = argument->getOption().matches(on);
-  }
-
-  void refuse(OptionId id, llvm::StringRef why) {
-    if (const Arg *argument = list.getLastArg(id))
-      (void)diags.error({}, "'" + argument->getSpelling() + "' " + why);
-  }
-
-private:
-  void complain(const Arg &argument, llvm::StringRef expected) {
-    (void)diags.error({}, "'" + argument.getSpelling() + "' takes " + expected +
-                              ", got " + quote(argument.getValue()));
-  }
-
-  const InputArgList &list;
-  Diagnostics &diags;
-};
 } // namespace
 
-static void readCommon(Arguments &arguments, TransformerOptions &options) {
+static void readCommon(const OptionReader &arguments,
+                       TransformerOptions &options) {
   arguments.integer(OPT_layers, options.layers);
   arguments.integer(OPT_embed, options.embed);
   arguments.integer(OPT_heads, options.heads);
@@ -112,13 +44,19 @@ static void readCommon(Arguments &arguments, TransformerOptions &options) {
 using ModuleOrFailure = llvm::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>;
 
 static ModuleOrFailure build(llvm::StringRef name, mlir::MLIRContext &context,
-                             Arguments arguments, Diagnostics &diags) {
+                             const InputArgList &list, Diagnostics &diags) {
+  OptionReader arguments(list, [&](const llvm::Twine &message) {
+    (void)diags.error({}, message);
+  });
+  auto refuse = [&](OptionId id, llvm::StringRef why) {
+    if (const Arg *argument = list.getLastArg(id))
+      (void)diags.error({}, "'" + argument->getSpelling() + "' " + why);
+  };
   if (name == "gpt") {
     GptOptions options;
     readCommon(arguments, options);
     arguments.integer(OPT_max_seq, options.maxSequence);
-    arguments.refuse(OPT_rope_base, "means nothing for gpt: its positions are "
-                                    "learned");
+    refuse(OPT_rope_base, "means nothing for gpt: its positions are learned");
     if (diags.hasErrors())
       return llvm::failure();
     return buildGpt(&context, options, diags);
@@ -126,8 +64,8 @@ static ModuleOrFailure build(llvm::StringRef name, mlir::MLIRContext &context,
   LlamaOptions options;
   readCommon(arguments, options);
   arguments.number(OPT_rope_base, options.ropeBase);
-  arguments.refuse(OPT_max_seq, "means nothing for llama: its positions are "
-                                "rotary, of any length");
+  refuse(OPT_max_seq, "means nothing for llama: its positions are rotary, of "
+                      "any length");
   if (diags.hasErrors())
     return llvm::failure();
   return buildLlama(&context, options, diags);
@@ -162,14 +100,14 @@ withoutOutput(llvm::ArrayRef<const char *> arguments,
   return command;
 }
 
-static int printHelp(const ModelOptionTable &table, llvm::raw_ostream &os) {
+static int printHelp(const OptionTable &table, llvm::raw_ostream &os) {
   table.printHelp(os, "stretto model gpt|llama [options] [-o FILE]",
                   "Writes the IR of a model.");
   return 0;
 }
 
 /// One name and only known, complete options; anything else is explained.
-static llvm::LogicalResult checkUsage(const ModelOptionTable &table,
+static llvm::LogicalResult checkUsage(const OptionTable &table,
                                       const InputArgList &list,
                                       unsigned missingCount,
                                       Diagnostics &diags) {
@@ -196,7 +134,7 @@ static llvm::LogicalResult checkUsage(const ModelOptionTable &table,
 
 int stretto::runModelCommand(llvm::ArrayRef<const char *> arguments,
                              llvm::raw_ostream &out, llvm::raw_ostream &err) {
-  ModelOptionTable table;
+  OptionTable table;
   unsigned missingIndex = 0, missingCount = 0;
   InputArgList list = table.ParseArgs(arguments, missingIndex, missingCount);
   if (list.hasArg(OPT_help))
@@ -208,7 +146,7 @@ int stretto::runModelCommand(llvm::ArrayRef<const char *> arguments,
   }
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   std::string name = list.getAllArgValues(OPT_INPUT).front();
-  auto module = build(name, context, Arguments(list, diags), diags);
+  auto module = build(name, context, list, diags);
   if (failed(module) || failed(mlir::verify(**module))) {
     diags.print(err);
     return inputRejected;

@@ -1,12 +1,5 @@
 //===- ModelOptions.td - options of `stretto model` ---------*- tablegen -*-===//
-include "llvm/Option/OptParser.td"
-
-// --name VALUE and --name=VALUE.
-multiclass Value<string name, string metavar, string help> {
-  def NAME : Separate<["--"], name>, HelpText<help>, MetaVarName<metavar>;
-  def NAME#_eq : Joined<["--"], name#"=">, Alias<!cast<Separate>(NAME)>;
-}
-class Switch<string name, string help> : Flag<["--"], name>, HelpText<help>;
+include "stretto/Support/Options.td"
 
 def help : Switch<"help", "Print this help">;
 def h : Flag<["-"], "h">, Alias<help>;

@@ -9,6 +9,7 @@
 #define STRETTO_CONVERSION_COMPILEKERNELS_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/Support/Error.h"
 #include <string>
 #include <vector>
 
@@ -26,6 +27,10 @@ struct KernelLibrary {
   std::vector<std::string> names; // of the kernels, in module order
   std::string cpuFeatures;        // that the code needs: "avx2,fma,..."
 };
+
+/// Is `cpu` "host" or a processor that code can be made for here? The error
+/// names the nearest one.
+llvm::Error checkProcessor(llvm::StringRef cpu);
 
 /// Diagnoses kernels that cannot be compiled, an unknown processor, and a
 /// missing or failing linker.

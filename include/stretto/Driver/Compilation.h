@@ -54,7 +54,8 @@ struct CompileOptions {
   std::string plan;   // empty: from the folder, else one device
   std::string output; // the executable
   std::string dumpDir;
-  bool time = false; // print the seconds of each phase
+  std::string cpu = "host"; // the processor that kernels are made for
+  bool time = false;        // print the seconds of each phase
   int64_t ranks = 0; // what the plan's mesh must multiply to; 0: anything
 };
 
@@ -88,6 +89,7 @@ private:
   int runPasses(Phase phase);
   int writeExecutable();
   int dump(Phase phase);
+  int dumpFile(Phase phase, llvm::StringRef name, llvm::StringRef text);
   int reject(const Diagnostics &diagnostics);
   int fail(const llvm::Twine &message, int code);
 

@@ -8,6 +8,7 @@
 #define STRETTO_DRIVER_EXECUTABLE_H
 
 #include "mlir/IR/BuiltinOps.h"
+#include "stretto/Conversion/CompileKernels.h"
 #include <string>
 
 namespace stretto {
@@ -15,10 +16,11 @@ namespace stretto {
 /// Path of the runner: `stretto-runner` in the folder of the running tool.
 std::string findRunner();
 
-/// Writes the executable of a module in the Program phase to `output`. Returns
-/// an exit code; `message` says what went wrong.
+/// Writes the executable of a module in the Program phase to `output`, with
+/// kernels made as `options` say. Returns an exit code; `message` says what
+/// went wrong.
 int writeExecutable(mlir::ModuleOp module, llvm::StringRef output,
-                    std::string &message);
+                    const KernelOptions &options, std::string &message);
 
 } // namespace stretto
 
