@@ -52,7 +52,7 @@ module attributes {stretto.recipe = {global_batch = 8 : i64, sequence = 6 : i64}
 // CHECK: %[[INV:.*]] = stretto.select %[[SOME]]
 // CHECK: %[[HALF:.*]] = stretto.constant 5.0
 // CHECK: %[[SEED:.*]] = stretto.mul %[[INV]], %[[HALF]]
-// CHECK: stretto.yield %[[INV]], %[[SEED]]
+// CHECK: stretto.yield %[[INV]], %[[SEED]], %arg0
 
 // The result of the layer is all that backward needs: nothing is saved twice.
 // CHECK-LABEL: stretto.segment @block.fwd(
@@ -89,7 +89,7 @@ module attributes {stretto.recipe = {global_batch = 8 : i64, sequence = 6 : i64}
 // FOUR: %[[COUNT:.*]] = stretto.microbatches 4 inputs(%[[MASK]]) carried(%{{.*}})
 // ONE: %[[COUNT:.*]] = stretto.microbatches 1 inputs(%[[MASK]]) carried(%{{.*}})
 // CHECK: stretto.invoke @head.count({{.*}}) instance "head"
-// CHECK: %[[SEEDS:.*]]:2 = stretto.invoke @seed(%[[COUNT]])
+// CHECK: %[[SEEDS:.*]]:3 = stretto.invoke @seed(%[[COUNT]])
 // CHECK: %[[TOTALS:.*]]:7 = stretto.microbatches
 // CHECK: %[[H0:.*]] = stretto.invoke @embed.fwd({{.*}}, %[[TABLE]]) instance "embed"
 // CHECK: %[[H1:.*]] = stretto.invoke @block.fwd(%[[H0]], {{.*}}) instance "layers.0"
@@ -104,8 +104,8 @@ module attributes {stretto.recipe = {global_batch = 8 : i64, sequence = 6 : i64}
 // CHECK: stretto.invoke @embed.reduce(%[[TOTALS]]#0, %[[TOTALS]]#5, {{.*}}) instance "embed"
 // CHECK: %[[R0:.*]]:3 = stretto.invoke @block.reduce({{.*}}) instance "layers.0"
 // CHECK: %[[R1:.*]]:3 = stretto.invoke @block.reduce(%[[TOTALS]]#3, %[[TOTALS]]#4, %[[R0]]#2) instance "layers.1"
-// CHECK: %[[END:.*]]:5 = stretto.invoke @finish(%[[TOTALS]]#6, %[[COUNT]], %[[SEEDS]]#0, %[[R1]]#2)
-// CHECK: stretto.invoke @embed.update(%[[TABLE]], {{.*}}, %[[END]]#3, %[[END]]#4) instance "embed"
+// CHECK: %[[END:.*]]:4 = stretto.invoke @finish(%[[TOTALS]]#6, %[[SEEDS]]#0, %[[R1]]#2)
+// CHECK: stretto.invoke @embed.update(%[[TABLE]], {{.*}}, %[[END]]#2, %[[END]]#3) instance "embed"
 // CHECK: stretto.invoke @block.update({{.*}}) instance "layers.0"
 // CHECK: stretto.invoke @block.update({{.*}}) instance "layers.1"
 // CHECK-NOT: stretto.invoke

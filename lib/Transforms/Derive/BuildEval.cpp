@@ -38,13 +38,14 @@ void stretto::buildEvalStep(StepContext &context) {
   InvokeOp seed = invoke(
       step.f.b, context.seed,
       tensorsOf(ArrayRef(operands).take_back(loss.counts.size())), "loss");
+  operands.truncate(loss.sums.size());
   llvm::append_range(operands,
                      seed.getResults().take_front(loss.counts.size()));
   InvokeOp finish =
       invoke(step.f.b, makeEvalFinishSegment(context.module, loss),
              tensorsOf(operands), "loss");
   step.addOutput(finish.getResult(0), "loss");
-  step.addOutput(finish.getResult(1), "count");
+  step.addOutput(seed.getResults().back(), "count");
   step.f.finish();
 }
 

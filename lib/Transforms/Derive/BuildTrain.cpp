@@ -44,13 +44,12 @@ private:
   OptimizerSegments optimizer;
   CotangentSums cotangentSums;
 
-  Value hyper, gscale, ok;
+  Value hyper, count, gscale, ok, loss, gradNorm;
   SmallVector<Value> counts, inverses, seeds, sums;
   SmallVector<TensorRef> accumulators;
   // Per parameter, in order of declaration.
   SmallVector<TensorRef> parameters, gradients;
   SmallVector<SmallVector<TensorRef>> moments;
-  SmallVector<Value> outputs; // loss, count, grad_norm
   // Of the micro-batch that is being built.
   DenseMap<Operation *, SmallVector<TensorRef>> saved;
   DenseMap<Value, Value> cotangents;
@@ -94,7 +93,8 @@ void TrainBuilder::computeSeeds(const ForwardPlan &countPlan) {
   InvokeOp seed = invoke(step.f.b, context.seed, tensorsOf(counts), "loss");
   auto results = seed.getResults();
   inverses.assign(results.begin(), results.begin() + counts.size());
-  seeds.assign(results.begin() + counts.size(), results.end());
+  seeds.assign(results.begin() + counts.size(), std::prev(results.end()));
+  count = results.back();
 }
 
 //===----------------------------------------------------------------------===//
@@ -241,17 +241,15 @@ Value TrainBuilder::reduceGradients() {
 void TrainBuilder::finish(Value normSquared) {
   double clip = context.applied.recipe.optimizer.clip.value_or(0.0);
   SmallVector<Value> operands(sums);
-  llvm::append_range(operands, counts);
   llvm::append_range(operands, inverses);
   operands.push_back(normSquared);
   InvokeOp finish =
       invoke(step.f.b, makeFinishSegment(context.module, context.loss, clip),
              tensorsOf(operands), "loss");
-  constexpr unsigned numOutputs = 3;
-  outputs =
-      llvm::to_vector_of<Value>(finish.getResults().take_front(numOutputs));
-  gscale = finish.getResult(numOutputs);
-  ok = finish.getResult(numOutputs + 1);
+  loss = finish.getResult(0);
+  gradNorm = finish.getResult(1);
+  gscale = finish.getResult(2);
+  ok = finish.getResult(3);
 }
 
 void TrainBuilder::update() {
@@ -280,9 +278,9 @@ void TrainBuilder::addResults() {
   for (auto [k, moment] : llvm::enumerate(moments))
     step.addResultPerParameter(moment, "moment" + std::to_string(k + 1));
   step.addResultPerParameter(gradients, "grad");
-  step.addOutput(outputs[0], "loss");
-  step.addOutput(outputs[1], "count");
-  step.addOutput(outputs[2], "grad_norm");
+  step.addOutput(loss, "loss");
+  step.addOutput(count, "count");
+  step.addOutput(gradNorm, "grad_norm");
 }
 
 void TrainBuilder::build() {

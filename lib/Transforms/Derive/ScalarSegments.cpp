@@ -55,6 +55,7 @@ SegmentOp stretto::makeSeedSegment(ModuleOp module, const LossTerms &loss) {
     Writer w = writerOf(f, counts[term.count].getType());
     f.addResult(scale(w, inverses[term.count], term.weight), scalar);
   }
+  f.addResult(counts.front(), scalar);
   return f.finishSegment();
 }
 
@@ -75,11 +76,10 @@ SegmentOp stretto::makeLossAddSegment(ModuleOp module, Type type) {
 
 namespace {
 struct FinishArguments {
-  SmallVector<Value> sums, counts, inverses;
+  SmallVector<Value> sums, inverses;
 
   FinishArguments(FunctionBuilder &f, const LossTerms &loss)
       : sums(addArguments(f, loss.sums, role::partialScalar)),
-        counts(addArguments(f, loss.counts, role::partialScalar)),
         inverses(addArguments(f, loss.counts, role::scalar)) {}
 
   Value total(FunctionBuilder &f, const LossTerms &loss) const {
@@ -132,7 +132,6 @@ SegmentOp stretto::makeFinishSegment(ModuleOp module, const LossTerms &loss,
   Value total = arguments.total(f, loss);
   Value norm = w.unary<SqrtOp>(normSquared);
   f.addResult(total, scalar);
-  f.addResult(arguments.counts.front(), scalar);
   f.addResult(norm, scalar);
   f.addResult(clipFactor(w, norm, clip), scalar);
   f.addResult(allFinite(w, {norm, total}), scalar);
@@ -146,7 +145,6 @@ SegmentOp stretto::makeEvalFinishSegment(ModuleOp module,
   ValueAttributes scalar(f.getContext(), role::scalar);
   FinishArguments arguments(f, loss);
   f.addResult(arguments.total(f, loss), scalar);
-  f.addResult(arguments.counts.front(), scalar);
   return f.finishSegment();
 }
 

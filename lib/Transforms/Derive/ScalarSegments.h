@@ -26,17 +26,18 @@ struct LossTerms {
 };
 
 /// @seed: counts (summed over the batch) -> per count inv = 1/count or 0, then
-/// per term weight * inv.
+/// per term weight * inv, then the count of the first term: reduced once, for
+/// the seeds and for the report.
 SegmentOp makeSeedSegment(mlir::ModuleOp module, const LossTerms &loss);
 
 /// @loss.add: (sum, total) -> total + sum, in place.
 SegmentOp makeLossAddSegment(mlir::ModuleOp module, mlir::Type type);
 
-/// @finish: sums, counts, invs, normsq -> loss, count (of the first term),
-/// grad_norm, gscale, ok. `clip` 0: no clipping.
+/// @finish: sums, invs, normsq -> loss, grad_norm, gscale, ok. `clip` 0: no
+/// clipping.
 SegmentOp makeFinishSegment(mlir::ModuleOp module, const LossTerms &loss,
                             double clip);
-/// @finish.eval: sums, counts, invs -> loss, count.
+/// @finish.eval: sums, invs -> loss.
 SegmentOp makeEvalFinishSegment(mlir::ModuleOp module, const LossTerms &loss);
 
 /// Sums of two cotangents, one segment per kind of value.

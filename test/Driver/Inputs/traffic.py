@@ -62,10 +62,10 @@ def closed_forms(layers, embed, ffn, vocab, positions, batch, sequence, microbat
     whole = positions * embed + layers * 6 * embed + 2 * embed
     add("AllReduce", ["dp"], split // tp, 1)
     add("AllReduce", ["dp", "tp"] if sp else ["dp"], whole, 1)
-    # Token count (for the seed and for the report), loss and norm: the last member reduces the one element.
+    # Token count, loss and norm: the last member reduces the one element.
     axes = tuple(axis for axis in ("dp", "tp") if size[axis] > 1)
     for rank in range(ranks):
-        table[rank, "AllReduce", axes] += 4 * F32 * (ranks - 1 if rank == ranks - 1 else 1)
+        table[rank, "AllReduce", axes] += 3 * F32 * (ranks - 1 if rank == ranks - 1 else 1)
     return table
 
 
