@@ -1,17 +1,19 @@
 //===- ExplainCommand.cpp - stretto explain -------------------------------===//
 //
 // Reads decisions off the distributed IR: where every parameter and input rests
-// and which plan line says so; each collective with axes, bytes, calls per step
-// and cause.
+// and which plan line says so; why each collective is there and how to be
+// without it. What it costs is what the Program says, which the runtime counts.
 //
 //===----------------------------------------------------------------------===//
 
+#include "CollectiveReasons.h"
 #include "CommandLine.h"
 #include "ExplainOrigins.h"
 #include "mlir/IR/SymbolTable.h"
-#include "stretto/Dialect/Stretto/IR/Permutation.h"
 #include "stretto/Dialect/Stretto/IR/StrettoOps.h"
 #include "stretto/Dialect/Stretto/Transforms/Unbundle.h"
+#include "stretto/Program/Serialize.h"
+#include "stretto/Program/Traffic.h"
 #include "stretto/Support/Text.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -26,11 +28,10 @@ using namespace stretto::driver;
 
 namespace {
 
+/// A reason and what the Program says of it.
 struct CollectiveInfo {
-  std::string segment, kind, axes, shape, cause;
-  int64_t members = 0;
-  double bytesPerCall = 0; // sent by one rank
-  int64_t callsPerStep = 0;
+  CollectiveReason reason;
+  uint64_t calls = 0, bytes = 0; // per step; sent by rank 0
 };
 
 struct TensorInfo {
@@ -97,48 +98,6 @@ static std::string distributionText(DistAttr dist, ArrayAttr names) {
   return text;
 }
 
-/// How often a step runs `invoke`: micro-batches multiply.
-static int64_t callsPerStep(Operation *invoke) {
-  int64_t calls = 1;
-  for (Operation *parent = invoke->getParentOp(); parent;
-       parent = parent->getParentOp())
-    if (auto loop = dyn_cast<MicrobatchesOp>(parent))
-      calls *= loop.getCount();
-  return calls;
-}
-
-/// Bytes that one rank sends: ring or direct, both move the same.
-static double bytesSent(Operation *op, int64_t members) {
-  double share = double(members - 1) / members;
-  double in = localBytes(op->getOperand(0).getType());
-  if (isa<AllReduceOp>(op))
-    return 2 * share * in;
-  if (isa<AllGatherOp>(op))
-    return share * localBytes(op->getResult(0).getType());
-  if (auto permute = dyn_cast<PermuteOp>(op)) // on average
-    return in * (1 - keptShare(permute.getGroup().getMesh(),
-                               permute.getGroup().getAxes(),
-                               permute.getTo().getAxes()));
-  return share * in;
-}
-
-static void explainSegment(SegmentOp segment, int64_t calls,
-                           Explanation &explanation) {
-  segment.walk([&](Operation *op) {
-    if (!isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, PermuteOp>(
-            op))
-      return;
-    auto group = op->getAttrOfType<GroupAttr>("group");
-    auto cause = op->getAttrOfType<StringAttr>("cause");
-    auto type = cast<RankedTensorType>(op->getOperand(0).getType());
-    explanation.collectives.push_back(
-        {segment.getSymName().str(), op->getName().stripDialect().str(),
-         toString(group.getMesh(), group.getAxes()), shapeText(type.getShape()),
-         cause ? cause.getValue().str() : "", group.getNumMembers(),
-         bytesSent(op, group.getNumMembers()), calls});
-  });
-}
-
 /// The plan line behind a step argument: the constraint of its first use.
 static std::string causeOf(Value value, SymbolTable &symbols) {
   for (OpOperand &use : value.getUses()) {
@@ -159,7 +118,7 @@ static std::string causeOf(Value value, SymbolTable &symbols) {
   return "";
 }
 
-static Explanation explain(ModuleOp module) {
+static Explanation explainTensors(ModuleOp module) {
   Explanation explanation;
   unbundleSteps(module);
   SymbolTable symbols(module);
@@ -182,18 +141,71 @@ static Explanation explain(ModuleOp module) {
          cause.empty() ? "no rule of the plan names its dimensions" : cause,
          localBytes(type)});
   }
-  llvm::MapVector<Operation *, int64_t> calls;
-  step.walk([&](InvokeOp invoke) {
-    calls[symbols.lookup(invoke.getCallee())] += callsPerStep(invoke);
-  });
-  for (auto [segment, count] : calls)
-    explainSegment(cast<SegmentOp>(segment), count, explanation);
   return explanation;
+}
+
+/// Calls and bytes of every numbered collective, from the Program.
+static int countCollectives(Compilation &compilation,
+                            std::vector<CollectiveReason> reasons,
+                            std::vector<CollectiveInfo> &infos,
+                            llvm::raw_ostream &err) {
+  if (int code = compilation.runTo(Phase::Program))
+    return code;
+  FailureOr<std::string> bytes = serializeProgram(compilation.module());
+  if (failed(bytes))
+    return exitInternal;
+  auto program = runtime::Program::load({bytes->data(), bytes->size()});
+  if (!program) {
+    err << "error: " << program.status().message() << "\n";
+    return exitInternal;
+  }
+  for (CollectiveReason &reason : reasons)
+    infos.push_back({std::move(reason), 0, 0});
+  for (const CollectiveRow &row : listCollectives(**program, /*rank=*/0)) {
+    size_t number;
+    if (row.function != "train" ||
+        StringRef(row.cause).getAsInteger(10, number) || number >= infos.size())
+      continue;
+    infos[number].calls += row.calls;
+    infos[number].bytes += row.bytes;
+  }
+  // What stays on the rank (slices, one member's share) is no command.
+  llvm::erase_if(infos, [](const CollectiveInfo &info) { return !info.calls; });
+  return exitOk;
 }
 
 //===----------------------------------------------------------------------===//
 // Output
 //===----------------------------------------------------------------------===//
+
+static void printList(StringRef name, ArrayRef<std::string> list,
+                      llvm::json::OStream &json) {
+  json.attributeArray(name, [&] {
+    for (const std::string &entry : list)
+      json.value(entry);
+  });
+}
+
+static void printJson(const CollectiveInfo &info, llvm::json::OStream &json) {
+  const CollectiveReason &reason = info.reason;
+  json.attribute("segment", reason.segment);
+  json.attribute("layer", reason.layer);
+  json.attribute("direction", reason.direction);
+  json.attribute("kind", reason.kind);
+  json.attribute("axes", reason.axes);
+  json.attribute("members", reason.members);
+  json.attribute("value", reason.value);
+  json.attribute("location", reason.location);
+  json.attribute("shape", shapeText(reason.shape));
+  printList("dims", reason.dims, json);
+  json.attribute("bytes_sent_per_call", double(info.bytes) / info.calls);
+  json.attribute("calls_per_step", int64_t(info.calls));
+  json.attribute("bytes_sent_per_step", int64_t(info.bytes));
+  json.attribute("cause", reason.cause);
+  json.attribute("avoid", reason.avoid);
+  printList("plan_lines", reason.planLines, json);
+  printList("parameters", reason.parameters, json);
+}
 
 static void printJson(const Explanation &explanation, llvm::raw_ostream &out) {
   llvm::json::OStream json(out, 2);
@@ -210,16 +222,7 @@ static void printJson(const Explanation &explanation, llvm::raw_ostream &out) {
     });
     json.attributeArray("collectives", [&] {
       for (const CollectiveInfo &info : explanation.collectives)
-        json.object([&] {
-          json.attribute("segment", info.segment);
-          json.attribute("kind", info.kind);
-          json.attribute("axes", info.axes);
-          json.attribute("shape", info.shape);
-          json.attribute("members", info.members);
-          json.attribute("bytes_sent_per_call", info.bytesPerCall);
-          json.attribute("calls_per_step", info.callsPerStep);
-          json.attribute("cause", info.cause);
-        });
+        json.object([&] { printJson(info, json); });
     });
   });
   out << "\n";
@@ -256,20 +259,67 @@ static void printTensors(const Explanation &explanation,
   }
 }
 
+/// "[batch 16, seq 256, 33]".
+static std::string namedShape(const CollectiveReason &reason) {
+  std::string text = "[";
+  for (auto [extent, name] : llvm::zip(reason.shape, reason.dims))
+    text += (text.size() > 1 ? ", " : "") + name + (name.empty() ? "" : " ") +
+            std::to_string(extent);
+  return text + "]";
+}
+
+static void printCollective(const CollectiveInfo &info,
+                            llvm::raw_ostream &out) {
+  const CollectiveReason &reason = info.reason;
+  out << "  " << reason.segment << ": " << reason.kind << " over "
+      << reason.axes << " of " << namedShape(reason) << ", " << info.calls
+      << " x " << llvm::format("%.0f", double(info.bytes) / double(info.calls))
+      << " B\n      value: " << reason.value;
+  if (!reason.location.empty())
+    out << " (" << reason.location << ")";
+  if (!reason.layer.empty())
+    out << " of layer @" << reason.layer;
+  out << "\n      cause: " << reason.cause << "\n";
+  if (!reason.avoid.empty())
+    out << "      avoid: " << reason.avoid << "\n";
+}
+
 static void printTables(const Explanation &explanation,
                         llvm::raw_ostream &out) {
   out << "parameters and inputs\n";
   printTensors(explanation, out);
-  out << "\ncollectives of one training step (bytes: sent by one rank)\n";
-  double total = 0;
+  out << "\ncollectives of one training step (bytes: sent by rank 0)\n";
+  uint64_t total = 0;
   for (const CollectiveInfo &info : explanation.collectives) {
-    total += info.bytesPerCall * info.callsPerStep;
-    out << "  " << info.segment << ": " << info.kind << " over " << info.axes
-        << " of " << info.shape << ", " << info.callsPerStep << " x "
-        << llvm::format("%.0f", info.bytesPerCall) << " B\n      " << info.cause
-        << "\n";
+    total += info.bytes;
+    printCollective(info, out);
   }
-  out << "  total " << llvm::format("%.0f", total) << " B per rank and step\n";
+  out << "  total " << total << " B per step\n";
+}
+
+/// Keeps what speaks of `name`. False when nothing is called so.
+static bool keepTensor(Explanation &explanation, StringRef name,
+                       llvm::raw_ostream &err) {
+  std::vector<std::string> known;
+  for (const TensorInfo &tensor : explanation.tensors)
+    known.push_back(StringRef(tensor.binding).split(':').second.str());
+  llvm::erase_if(explanation.tensors, [&](const TensorInfo &tensor) {
+    return StringRef(tensor.binding).split(':').second != name;
+  });
+  if (explanation.tensors.empty()) {
+    err << "error: no parameter or input '" << name << "'"
+        << suggest(name, std::vector<StringRef>(known.begin(), known.end()),
+                   "known")
+        << "\n";
+    return false;
+  }
+  // A reason names a parameter as its layer does: "attn.wq".
+  llvm::erase_if(explanation.collectives, [&](const CollectiveInfo &info) {
+    return llvm::none_of(info.reason.parameters, [&](StringRef parameter) {
+      return name == parameter || name.ends_with(("." + parameter).str());
+    });
+  });
+  return true;
 }
 
 int stretto::runExplainCommand(CommandArguments arguments,
@@ -285,31 +335,13 @@ int stretto::runExplainCommand(CommandArguments arguments,
   Compilation compilation(line.compile, err);
   if (int code = compilation.compile(Phase::Distribute))
     return code;
-  Explanation explanation = explain(compilation.module());
-  if (!line.tensor.empty()) {
-    std::vector<std::string> known;
-    for (const TensorInfo &tensor : explanation.tensors)
-      known.push_back(StringRef(tensor.binding).split(':').second.str());
-    llvm::erase_if(explanation.tensors, [&](const TensorInfo &tensor) {
-      return StringRef(tensor.binding).split(':').second != line.tensor;
-    });
-    if (explanation.tensors.empty()) {
-      err << "error: no parameter or input '" << line.tensor << "'"
-          << suggest(line.tensor,
-                     std::vector<StringRef>(known.begin(), known.end()),
-                     "known")
-          << "\n";
-      return exitInputRejected;
-    }
-    // Causes name a parameter as its layer does: "gradient of attn.wq: …".
-    llvm::erase_if(explanation.collectives, [&](const CollectiveInfo &info) {
-      StringRef name =
-          StringRef(info.cause).split(" of ").second.split(':').first;
-      return name.empty() ||
-             !(line.tensor == name ||
-               StringRef(line.tensor).ends_with(("." + name).str()));
-    });
-  }
+  Explanation explanation = explainTensors(compilation.module());
+  if (int code = countCollectives(compilation,
+                                  explainCollectives(compilation.module()),
+                                  explanation.collectives, err))
+    return code;
+  if (!line.tensor.empty() && !keepTensor(explanation, line.tensor, err))
+    return exitInputRejected;
   if (line.json)
     printJson(explanation, out);
   else

@@ -106,6 +106,20 @@ void DimClasses::nameClasses(FunctionOpInterface function) {
          function.getResultAttrOfType<ArrayAttr>(i, attr::dims));
 }
 
+static int64_t rankOf(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type ? type.getRank() : -1;
+}
+
+/// What has no rule, one operand and one result of its rank is the same value,
+/// lying differently: reshards, collectives, padding.
+static bool isMove(Operation &op) {
+  return op.getNumOperands() == 1 && op.getNumResults() == 1 && isPure(&op) &&
+         !isa<SymbolUserOpInterface>(op) &&
+         rankOf(op.getOperand(0)) == rankOf(op.getResult(0)) &&
+         rankOf(op.getResult(0)) > 0;
+}
+
 DimClasses::DimClasses(FunctionOpInterface function, Ties ties) {
   Block &block = function.getFunctionBody().front();
   for (Value argument : block.getArguments())
@@ -115,6 +129,9 @@ DimClasses::DimClasses(FunctionOpInterface function, Ties ties) {
       addNode(result);
     if (isa<ShardingRule>(op))
       tie(&op, ties);
+    else if (isMove(op))
+      for (int64_t dim = 0; dim < rankOf(op.getResult(0)); ++dim)
+        unite(nodeOf(op.getOperand(0), dim), nodeOf(op.getResult(0), dim), &op);
   }
   nameClasses(function);
 }
