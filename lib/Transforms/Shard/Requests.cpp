@@ -26,7 +26,8 @@ static FailureOr<AxisRef> parseAxisName(MeshAttr mesh, StringRef text) {
   auto [pre, size] = rest.split(')');
   if (!pre.consume_front("(") || pre.getAsInteger(10, ref.pre) ||
       size.getAsInteger(10, ref.size) || ref.pre < 1 || ref.size < 1 ||
-      mesh.getSizes()[*index] % (ref.pre * ref.size) != 0)
+      mesh.getSizes()[*index] % ref.pre != 0 ||
+      mesh.getSizes()[*index] / ref.pre % ref.size != 0)
     return failure();
   return ref;
 }
