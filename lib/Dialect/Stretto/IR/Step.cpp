@@ -1,6 +1,7 @@
 //===- Step.cpp - segments, invocations, steps ----------------------------===//
 
 #include "RuleUtils.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -131,6 +132,12 @@ static LogicalResult verifyYield(FunctionOpInterface op) {
   if (!yield)
     return op.emitOpError("must end with stretto.yield");
   ArrayRef<Type> expected = op.getResultTypes();
+  if (yield.getOperandTypes() == TypeRange(expected))
+    return success();
+  // What is wrong inside explains more than what leaves: it is told first.
+  for (Operation &inner : block)
+    if (failed(mlir::verify(&inner)))
+      return failure();
   if (yield.getNumOperands() != expected.size())
     return yield.emitOpError("yields ")
            << yield.getNumOperands() << " values, expected " << expected.size();
