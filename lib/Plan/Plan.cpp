@@ -87,6 +87,28 @@ bool stretto::globCovers(llvm::StringRef glob, llvm::StringRef path) {
   }
 }
 
+llvm::StringRef stretto::nameOf(GatherChoice choice) {
+  return gatherNames[int(choice)].first;
+}
+
+llvm::StringRef stretto::nameOf(ReduceChoice choice) {
+  return reduceNames[int(choice)].first;
+}
+
+std::vector<std::string> Plan::expand(llvm::ArrayRef<std::string> axes) const {
+  std::vector<std::string> expanded;
+  for (const std::string &axis : axes)
+    expandAxis(*this, axis, expanded);
+  return expanded;
+}
+
+const ZeroRule *Plan::findZero(llvm::StringRef path) const {
+  for (const ZeroRule &rule : llvm::reverse(zero))
+    if (globCovers(rule.match, path))
+      return &rule;
+  return nullptr;
+}
+
 Plan::Placement Plan::resolve(llvm::StringRef path,
                               llvm::StringRef dimension) const {
   Placement placement;
@@ -97,8 +119,7 @@ Plan::Placement Plan::resolve(llvm::StringRef path,
     if (entry == llvm::ArrayRef(rule.dimensions).end() ||
         !globCovers(rule.match, path))
       continue;
-    for (const std::string &axis : entry->axes)
-      expandAxis(*this, axis, placement.axes);
+    placement.axes = expand(entry->axes);
     placement.residualOnly = entry->residualOnly;
     placement.location = entry->location;
     placement.rule = entry;

@@ -73,10 +73,13 @@ static void checkPipelineImplemented(const PipelinePolicy &pipeline,
 
 static void checkPoliciesImplemented(const Plan &plan, Diagnostics &diags) {
   for (const ZeroRule &rule : plan.zero)
-    if (!rule.isNeutral())
+    if (!rule.replicate.empty() && !plan.findAxis(rule.replicate))
       (void)diags.error(rule.location,
-                        "'zero' (sharded optimizer state, gradients or "
-                        "parameters) is not implemented yet; use 'zero: 0'");
+                        "'replicate: " + rule.replicate +
+                            "' names no axis of the mesh, and machines are "
+                            "not described yet; give the data axes two names, "
+                            "for instance mesh: { node: 2, dp: 4 } with batch: "
+                            "[node, dp], and use 'replicate: node'");
   for (const RecomputeRule &rule : plan.recompute)
     if (rule.what != "none")
       (void)diags.error(rule.location, "'recompute: " + rule.what +

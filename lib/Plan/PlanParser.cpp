@@ -316,6 +316,8 @@ void Parser::readZeroRule(const YamlNode &node, llvm::StringRef path) {
   readOptionalAxes(map, "grads", rule.grads);
   readOptionalAxes(map, "optim", rule.optim);
   map.word("replicate", rule.replicate);
+  map.choice<GatherChoice>("gather", rule.gather, gatherNames);
+  map.choice<ReduceChoice>("reduce", rule.reduce, reduceNames);
   map.finish();
   plan.zero.push_back(std::move(rule));
 }

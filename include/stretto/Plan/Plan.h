@@ -71,6 +71,21 @@ struct PipelinePolicy {
   SourceLocation location;
 };
 
+/// How often parameters that rest sharded are gathered.
+enum class GatherChoice {
+  Auto,       // once per pass
+  Step,       // once, before the first micro-batch
+  Microbatch, // before every forward, kept for the backward
+  Pass        // in every forward, and again in every backward
+};
+
+/// How often gradients are reduced.
+enum class ReduceChoice {
+  Auto,      // per micro-batch if there is one only, else once
+  Step,      // once, after the last micro-batch
+  Microbatch // in every backward: only shards are accumulated
+};
+
 /// Where parameters, gradients and optimizer state rest for the parameters that
 /// `match` covers: a stage, or the axes of each of the three.
 struct ZeroRule {
@@ -79,6 +94,8 @@ struct ZeroRule {
   std::vector<std::string> over; // empty: auto, all axes the batch is split on
   std::optional<std::vector<std::string>> params, grads, optim;
   std::string replicate; // "node" or an axis; empty: none
+  GatherChoice gather = GatherChoice::Auto;
+  ReduceChoice reduce = ReduceChoice::Auto;
   SourceLocation location;
 
   bool isNeutral() const {
@@ -136,6 +153,8 @@ struct Plan {
 
   int64_t numRanks() const;
   const MeshAxis *findAxis(llvm::StringRef name) const;
+  /// The last `zero` rule that covers the parameter at `path`, or null.
+  const ZeroRule *findZero(llvm::StringRef path) const;
   /// The number of parts that these axes and groups make; unknown names count
   /// as 1.
   int64_t numParts(llvm::ArrayRef<std::string> axes) const;
@@ -160,6 +179,9 @@ struct Plan {
   /// The effective plan, every field spelled out; parses back to the same.
   std::string toYaml() const;
 };
+
+llvm::StringRef nameOf(GatherChoice choice);
+llvm::StringRef nameOf(ReduceChoice choice);
 
 /// True if the glob covers the path or an instance that contains it: `*` is any
 /// text, dots included, and "layers.*.mlp" covers "layers.3.mlp.w1". A glob

@@ -9,6 +9,7 @@
 #include "stretto/Dialect/Stretto/Analysis/DimClasses.h"
 #include "stretto/Dialect/Stretto/IR/StrettoOps.h"
 #include "stretto/Transforms/Apply/Passes.h"
+#include "stretto/Transforms/Apply/Resting.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <map>
@@ -80,6 +81,8 @@ public:
 
   /// Constraints of all arguments, then of all results.
   SmallVector<ConstraintAttr> resolve();
+  /// Where the parameters rest, per argument; `constraints` as resolved.
+  SmallVector<DictionaryAttr> resolveResting(ArrayRef<ConstraintAttr>);
 
 private:
   ConstraintAttr constrain(Value value, StringRef path, bool residual);
@@ -147,12 +150,27 @@ SmallVector<ConstraintAttr> InstanceConstraints::resolve() {
   return constraints;
 }
 
+SmallVector<DictionaryAttr>
+InstanceConstraints::resolveResting(ArrayRef<ConstraintAttr> constraints) {
+  SmallVector<DictionaryAttr> resting(layer.getNumArguments());
+  for (auto [i, entry] : llvm::enumerate(resting))
+    if (StringAttr name = layer.getParameterName(i); name && !plan.zero.empty())
+      entry = restingOf(
+          call.getContext(), plan, call.getParameterPath(name), constraints[i],
+          cast<RankedTensorType>(layer.getArgumentTypes()[i]).getShape());
+  return resting;
+}
+
 static void setConstraints(LayerOp layer, const DimClasses &classes,
-                           ArrayRef<ConstraintAttr> constraints) {
+                           ArrayRef<ConstraintAttr> constraints,
+                           ArrayRef<DictionaryAttr> resting) {
   unsigned numArguments = layer.getNumArguments();
-  for (unsigned i = 0; i < numArguments; ++i)
+  for (unsigned i = 0; i < numArguments; ++i) {
     if (constraints[i])
       layer.setArgAttr(i, attr::constraint, constraints[i]);
+    if (resting[i])
+      layer.setArgAttr(i, attr::rest, resting[i]);
+  }
   Operation *yield = layer.getBody().front().getTerminator();
   for (unsigned i = 0; i < layer.getNumResults(); ++i) {
     if (constraints[numArguments + i])
@@ -224,11 +242,15 @@ LogicalResult stretto::applyPlan(ModuleOp module, const Plan &plan,
       std::unique_ptr<DimClasses> &layerClasses = classes[name];
       if (!layerClasses)
         layerClasses = std::make_unique<DimClasses>(layer);
-      SmallVector<ConstraintAttr> constraints =
-          InstanceConstraints(plan, call, layer, *layerClasses).resolve();
+      InstanceConstraints instance(plan, call, layer, *layerClasses);
+      SmallVector<ConstraintAttr> constraints = instance.resolve();
+      SmallVector<DictionaryAttr> resting =
+          instance.resolveResting(constraints);
       std::vector<const void *> key;
       for (ConstraintAttr constraint : constraints)
-        key.push_back(constraint ? constraint.getAsOpaquePointer() : nullptr);
+        key.push_back(constraint.getAsOpaquePointer());
+      for (DictionaryAttr rest : resting)
+        key.push_back(rest.getAsOpaquePointer());
       LayerOp &mine = layers[{name, key}];
       if (!mine) {
         // The first outcome takes the layer itself, later ones a copy of it.
@@ -239,13 +261,14 @@ LogicalResult stretto::applyPlan(ModuleOp module, const Plan &plan,
           symbols.insert(mine, std::next(Block::iterator(layer)));
           DimClasses copied(mine);
           for (unsigned i = 0; i < mine.getNumArguments(); ++i)
-            mine.removeArgAttr(i, attr::constraint);
+            for (StringRef name : {attr::constraint, attr::rest})
+              mine.removeArgAttr(i, name);
           for (unsigned i = 0; i < mine.getNumResults(); ++i)
             mine.removeResultAttr(
                 i, StringAttr::get(mine.getContext(), attr::constraint));
-          setConstraints(mine, copied, constraints);
+          setConstraints(mine, copied, constraints, resting);
         } else {
-          setConstraints(mine, *layerClasses, constraints);
+          setConstraints(mine, *layerClasses, constraints, resting);
         }
       }
       call.setCallee(mine.getSymName());

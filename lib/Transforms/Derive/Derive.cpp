@@ -30,6 +30,28 @@ static LogicalResult checkReady(const ModelGraph &graph) {
   return success();
 }
 
+/// Decides what the plan left open about parameters that rest sharded: one
+/// micro-batch is reduced where its gradients are made, so that they are never
+/// whole; more of them once per step, which moves the least. Gathered
+/// parameters are not kept from one pass to the next.
+static void settleResting(ModuleOp module, int64_t microbatches) {
+  Builder builder(module.getContext());
+  auto word = [&](StringRef text) { return builder.getStringAttr(text); };
+  for (auto layer : module.getOps<LayerOp>())
+    for (unsigned i = 0; i < layer.getNumArguments(); ++i) {
+      auto rest = layer.getArgAttrOfType<DictionaryAttr>(i, attr::rest);
+      if (!rest)
+        continue;
+      NamedAttrList entries(rest);
+      if (rest.get("reduce") == word("auto"))
+        entries.set("reduce", word(microbatches == 1 ? "microbatch" : "step"));
+      if (rest.get("gather") == word("auto"))
+        entries.set("gather", word("pass"));
+      layer.setArgAttr(i, attr::rest,
+                       entries.getDictionary(module.getContext()));
+    }
+}
+
 static void eraseModel(ModuleOp module, const ModelGraph &graph) {
   ModelOp(graph.model).erase();
   for (auto layer : llvm::make_early_inc_range(module.getOps<LayerOp>()))
@@ -50,6 +72,7 @@ private:
     if (failed(applied) || failed(graph) || failed(checkReady(*graph)) ||
         failed(verifyNoCoupling(module, *graph)))
       return failure();
+    settleResting(module, applied->microbatches);
     StepContext context(module, *graph, *applied);
     context.seed = makeSeedSegment(module, context.loss);
     context.lossAdd =

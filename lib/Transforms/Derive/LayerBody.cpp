@@ -42,13 +42,31 @@ void LayerBody::removeRandomness() {
       random.makeDeterministic();
 }
 
+/// Axes of the state yield wherever a layer needs the axis for its own work.
+static ConstraintAttr withPriority(ConstraintAttr constraint, int64_t least) {
+  SmallVector<int64_t> priorities(constraint.getPriorities());
+  for (int64_t &priority : priorities)
+    priority = std::max(priority, least);
+  return ConstraintAttr::get(constraint.getContext(), constraint.getFlatAxes(),
+                             constraint.getDimEnds(), constraint.getOpen(),
+                             priorities, constraint.getCause());
+}
+
 ValueAttributes LayerBody::argumentAttributes(unsigned argument,
                                               StringRef role) const {
   ValueAttributes attributes(layer().getContext(), role);
   FunctionOpInterface function = layer();
-  return attributes.copy(
-      function.getArgAttrDict(argument),
-      {attr::name, attr::dims, attr::constraint, attr::param});
+  attributes.copy(function.getArgAttrDict(argument),
+                  {attr::name, attr::dims, attr::constraint, attr::param});
+  auto rest = function.getArgAttrOfType<DictionaryAttr>(argument, attr::rest);
+  if (!rest || role != role::accumulator)
+    return attributes;
+  // Accumulators that rest sharded are reduced in the backward.
+  auto grads = rest.getAs<ConstraintAttr>("grads");
+  if (!grads || rest.getAs<StringAttr>("reduce").getValue() != "microbatch")
+    return attributes;
+  attributes.set(attr::rest, grads);
+  return attributes.set(attr::constraint, withPriority(grads, 2));
 }
 
 ValueAttributes LayerBody::argumentAttributes(unsigned argument) const {

@@ -12,9 +12,14 @@ static constexpr int64_t numHyperValues = 4;
 static ValueAttributes attributesOf(LayerOp layer, unsigned argument,
                                     StringRef role) {
   FunctionOpInterface function = layer;
-  return ValueAttributes(layer.getContext(), role)
-      .copy(function.getArgAttrDict(argument),
-            {attr::dims, attr::constraint, attr::param});
+  ValueAttributes attributes(layer.getContext(), role);
+  attributes.copy(function.getArgAttrDict(argument),
+                  {attr::dims, attr::constraint, attr::param});
+  // Sums of gradients and the update are computed where the state rests.
+  if (auto rest =
+          function.getArgAttrOfType<DictionaryAttr>(argument, attr::rest))
+    attributes.set(attr::constraint, rest.get("state"));
+  return attributes;
 }
 
 /// "embed.reduce"; later ways of owning the layer's parameters are numbered.

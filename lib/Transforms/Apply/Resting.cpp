@@ -1,0 +1,199 @@
+//===- Resting.cpp - where a parameter's state rests ----------------------===//
+
+#include "stretto/Transforms/Apply/Resting.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <tuple>
+
+using namespace mlir;
+using namespace stretto;
+
+namespace {
+
+/// One cut of all axes over the dimensions: parts[axis][dim] is the size of the
+/// sub-axis that dimension `dim` takes of that axis (major dimensions take the
+/// major sub-axes).
+using Cut = SmallVector<SmallVector<int64_t>>;
+
+SmallVector<int64_t> divisorsOf(int64_t number) {
+  SmallVector<int64_t> divisors;
+  for (int64_t low = 1; low * low <= number; ++low)
+    if (number % low == 0) {
+      divisors.push_back(low);
+      if (low != number / low)
+        divisors.push_back(number / low);
+    }
+  return divisors;
+}
+
+class CutSearch {
+public:
+  CutSearch(ArrayRef<int64_t> shape, ArrayRef<int64_t> shards,
+            ArrayRef<int64_t> axes)
+      : shape(shape), shards(shards), axes(axes) {}
+
+  Cut run() {
+    Cut cut;
+    for (int64_t axis : axes)
+      cut.push_back(bestOf(axis));
+    return cut;
+  }
+
+private:
+  /// What is compared first to last, less is better.
+  using Rank = std::tuple<int64_t, int64_t, int64_t, int64_t, int64_t>;
+
+  /// The best way to cut one more axis, given what the ones before took.
+  SmallVector<int64_t> bestOf(int64_t axis) {
+    best.clear();
+    SmallVector<int64_t> parts(shape.size(), 1);
+    enumerate(axis, 0, parts);
+    for (auto [taken, part] : llvm::zip(shards, best))
+      taken *= part;
+    return best;
+  }
+
+  /// All ordered factorizations of `rest` (or of a divisor of it: the value
+  /// stays replicated over what is left) over the dimensions from `dim` on.
+  void enumerate(int64_t rest, unsigned dim, SmallVector<int64_t> &parts) {
+    if (dim == shape.size()) {
+      consider(parts);
+      return;
+    }
+    for (int64_t part : divisorsOf(rest)) {
+      parts[dim] = part;
+      enumerate(rest / part, dim + 1, parts);
+      parts[dim] = 1;
+    }
+  }
+
+  void consider(ArrayRef<int64_t> parts) {
+    int64_t local = 1, product = 1, count = 0, onSplit = 0, firsts = 0;
+    for (auto [dim, part] : llvm::enumerate(parts)) {
+      local *= llvm::divideCeil(shape[dim], shards[dim] * part);
+      product *= part;
+      count += part > 1;
+      onSplit += part > 1 && shards[dim] > 1;
+      firsts += part > 1 ? int64_t(dim) : 0;
+    }
+    Rank rank{local, product, count, onSplit, firsts};
+    if (best.empty() || rank < bestRank) {
+      best.assign(parts.begin(), parts.end());
+      bestRank = rank;
+    }
+  }
+
+  ArrayRef<int64_t> shape;
+  SmallVector<int64_t> shards;
+  ArrayRef<int64_t> axes;
+  SmallVector<int64_t> best;
+  Rank bestRank;
+};
+
+} // namespace
+
+/// What `use` holds: the names of its axes, and the shards of every dimension
+/// (no more than it has elements).
+static llvm::SmallVector<int64_t> shardsOf(const Plan &plan, ConstraintAttr use,
+                                           ArrayRef<int64_t> shape,
+                                           SmallVectorImpl<StringRef> &held) {
+  SmallVector<int64_t> shards(shape.size(), 1);
+  for (unsigned dim = 0; use && dim < use.getRank(); ++dim)
+    for (StringAttr axis : use.getDimAxes(dim)) {
+      held.push_back(axis.getValue().split(':').first);
+      shards[dim] *= plan.numParts({axis.getValue().str()});
+    }
+  for (auto [count, extent] : llvm::zip(shards, shape))
+    count = std::min(count, std::max<int64_t>(extent, 1));
+  return shards;
+}
+
+ConstraintAttr stretto::restOn(MLIRContext *context, const Plan &plan,
+                               ConstraintAttr use, ArrayRef<int64_t> shape,
+                               ArrayRef<std::string> axes, StringRef cause) {
+  SmallVector<StringRef> held;
+  SmallVector<int64_t> shards = shardsOf(plan, use, shape, held);
+  SmallVector<std::string> names;
+  SmallVector<int64_t> sizes;
+  for (const std::string &axis : axes)
+    if (!llvm::is_contained(held, axis) && plan.numParts({axis}) > 1) {
+      names.push_back(axis);
+      sizes.push_back(plan.numParts({axis}));
+    }
+  if (names.empty() || shape.empty())
+    return {};
+  Cut cut = CutSearch(shape, shards, sizes).run();
+  SmallVector<StringAttr> flat;
+  SmallVector<int64_t> ends, priorities;
+  bool added = false;
+  for (unsigned dim = 0; dim < shape.size(); ++dim) {
+    if (use)
+      llvm::append_range(flat, use.getDimAxes(dim));
+    priorities.push_back(use ? use.getPriorities()[dim] : 0);
+    for (auto [axis, parts] : llvm::enumerate(cut)) {
+      if (parts[dim] == 1)
+        continue;
+      added = true;
+      int64_t pre = 1;
+      for (unsigned before = 0; before < dim; ++before)
+        pre *= parts[before];
+      bool whole = parts[dim] == sizes[axis];
+      flat.push_back(StringAttr::get(
+          context, whole ? names[axis]
+                         : names[axis] + ":(" + std::to_string(pre) + ")" +
+                               std::to_string(parts[dim])));
+    }
+    ends.push_back(flat.size());
+  }
+  if (!added)
+    return {};
+  return ConstraintAttr::get(context, flat, ends,
+                             SmallVector<bool>(shape.size(), false), priorities,
+                             StringAttr::get(context, cause));
+}
+
+//===----------------------------------------------------------------------===//
+// The plan's rules
+//===----------------------------------------------------------------------===//
+
+/// The axes that share the state: those of the rule, or all that the batch is
+/// split on, without the one that keeps copies.
+static std::vector<std::string> axesOf(const Plan &plan, const ZeroRule &rule) {
+  std::vector<std::string> axes = rule.over.empty()
+                                      ? plan.resolve("", "batch").axes
+                                      : plan.expand(rule.over);
+  llvm::erase(axes, rule.replicate);
+  return axes;
+}
+
+DictionaryAttr stretto::restingOf(MLIRContext *context, const Plan &plan,
+                                  StringRef path, ConstraintAttr use,
+                                  ArrayRef<int64_t> shape) {
+  const ZeroRule *rule = plan.findZero(path);
+  if (!rule || rule->isNeutral())
+    return {};
+  std::vector<std::string> axes = axesOf(plan, *rule);
+  std::string cause = "zero: " + rule->location.str();
+  NamedAttrList entries;
+  auto rest = [&](StringRef what, int64_t stage,
+                  const std::optional<std::vector<std::string>> &pinned) {
+    std::vector<std::string> on;
+    if (pinned)
+      on = plan.expand(*pinned);
+    else if (rule->stage >= stage)
+      on = axes;
+    if (ConstraintAttr constraint =
+            restOn(context, plan, use, shape, on, cause))
+      entries.set(what, constraint);
+  };
+  rest("state", 1, rule->optim);
+  rest("grads", 2, rule->grads);
+  rest("params", 3, rule->params);
+  if (entries.empty())
+    return {};
+  entries.set("reduce", StringAttr::get(context, nameOf(rule->reduce)));
+  entries.set("gather", StringAttr::get(context, nameOf(rule->gather)));
+  return entries.getDictionary(context);
+}
