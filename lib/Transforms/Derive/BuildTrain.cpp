@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "OptimizerSegments.h"
+#include "ParameterGather.h"
 #include "StepBuilder.h"
 #include "TrainPlan.h"
 
@@ -165,6 +166,8 @@ void TrainBuilder::runBackward(const TrainPlan::Instance &instance,
 
 void TrainBuilder::runMicrobatches() {
   const LossTerms &loss = context.loss;
+  ParameterGather gather(step);
+  gather.gatherForStep();
   SmallVector<Value> initial;
   TypeRange types(plan.accumulators);
   for (unsigned size : plan.bundles) {
@@ -178,8 +181,10 @@ void TrainBuilder::runMicrobatches() {
                   auto bundles = carried.take_front(plan.bundles.size());
                   auto sums = carried.drop_front(plan.bundles.size());
                   SmallVector<TensorRef> accumulators = tensorsOf(bundles);
-                  for (const TrainPlan::Instance &instance : plan.instances)
+                  for (const TrainPlan::Instance &instance : plan.instances) {
+                    gather.gatherForCall(instance.call);
                     runForward(instance, environment);
+                  }
                   for (auto [sum, total] : llvm::zip(loss.sums, sums))
                     total = invoke(step.f.b, context.lossAdd,
                                    {environment.lookup(sum), total}, "loss")
@@ -195,6 +200,7 @@ void TrainBuilder::runMicrobatches() {
                     bundle = accumulators[slot].value;
                     slot += size;
                   }
+                  gather.endMicrobatch();
                 });
   accumulators = tensorsOf(ArrayRef(totals).take_front(plan.bundles.size()));
   sums.assign(totals.begin() + plan.bundles.size(), totals.end());

@@ -24,8 +24,20 @@ StepContext::StepContext(ModuleOp module, const ModelGraph &graph,
   }
 }
 
+ConstraintAttr stretto::useOf(FunctionOpInterface layer, unsigned argument) {
+  if (auto use =
+          layer.getArgAttrOfType<ConstraintAttr>(argument, attr::constraint))
+    return use;
+  auto type = cast<RankedTensorType>(layer.getArgumentTypes()[argument]);
+  size_t rank = type.getRank();
+  return ConstraintAttr::get(
+      layer.getContext(), {}, SmallVector<int64_t>(rank, 0),
+      SmallVector<bool>(rank, false), SmallVector<int64_t>(rank, 0),
+      StringAttr::get(layer.getContext(), ""));
+}
+
 /// What the argument or result that stands for a parameter says of it. Moments
-/// and gradients lie as the parameter does.
+/// and gradients lie as the parameter does unless the plan says otherwise.
 static ValueAttributes describe(LayerOp layer, unsigned argument,
                                 StringRef kind) {
   FunctionOpInterface function = layer;
@@ -33,6 +45,12 @@ static ValueAttributes describe(LayerOp layer, unsigned argument,
   if (kind == "param")
     attributes.copy(function.getArgAttrDict(argument),
                     {attr::dims, attr::constraint, attr::init, attr::noDecay});
+  auto rest = function.getArgAttrOfType<DictionaryAttr>(argument, attr::rest);
+  if (rest && kind == "param")
+    attributes.set(attr::constraint, useOf(layer, argument));
+  if (rest)
+    attributes.set(attr::constraint,
+                   rest.get(kind == "param" ? "params" : "state"));
   return attributes;
 }
 

@@ -97,6 +97,9 @@ private:
   llvm::SmallVector<std::pair<mlir::Value, mlir::Value>> inputs; // model, step
 };
 
+/// How a layer uses a parameter: replicated is said, not left open.
+ConstraintAttr useOf(mlir::FunctionOpInterface layer, unsigned argument);
+
 /// The part of the model that some of its values need, run forward only.
 class ForwardPlan {
 public:

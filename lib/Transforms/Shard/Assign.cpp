@@ -45,6 +45,8 @@ private:
   FailureOr<Type> argumentType(StepOp step, BlockArgument argument);
   FailureOr<Type> inputType(StepOp step, BlockArgument argument);
   FailureOr<Type> parameterType(StepOp step, BlockArgument argument);
+  FailureOr<Type> momentType(StepOp step, BlockArgument argument,
+                             StringRef name);
   LogicalResult visitBlock(Block &block);
   LogicalResult visit(MicrobatchesOp loop);
   LogicalResult visit(InvokeOp invoke);
@@ -66,7 +68,10 @@ private:
   MoveCost cost;
   SymbolTable symbols;
   SmallVector<AxisRef> allAxes;
-  llvm::StringMap<Type> resting; // what a "param:" binds -> how it rests
+  // What a "param:" binds -> how its gradients and moments rest, and the
+  // padding that its uses want.
+  llvm::StringMap<Type> resting;
+  llvm::StringMap<SmallVector<DenseI64ArrayAttr>> paddings;
   ArgumentWishes wishes;
   llvm::StringMap<Operation *> pristine;
   /// Segment, distributions of arguments and wanted results.
@@ -94,21 +99,50 @@ static RankedTensorType tensor(Value value) {
 // Step arguments
 //===----------------------------------------------------------------------===//
 
+/// The constraint on member `member` of an argument, which may be a bundle.
+static ConstraintAttr memberConstraint(StepOp step, unsigned index,
+                                       unsigned member) {
+  if (auto members = step.getArgAttrOfType<MembersAttr>(index, attr::members))
+    return members.get(member).getAs<ConstraintAttr>(attr::constraint);
+  return step.getArgAttrOfType<ConstraintAttr>(index, attr::constraint);
+}
+
 FailureOr<Type> StepAssigner::parameterType(StepOp step,
                                             BlockArgument argument) {
   unsigned index = argument.getArgNumber();
-  auto members = step.getArgAttrOfType<MembersAttr>(index, attr::members);
   SmallVector<Type> types = tensorTypesOf(argument.getType());
   SmallVector<ArgumentWish> wanted(types.size());
   for (auto [k, wish] : llvm::enumerate(wanted))
-    wish.constraint =
-        members
-            ? members.get(k).getAs<ConstraintAttr>(attr::constraint)
-            : step.getArgAttrOfType<ConstraintAttr>(index, attr::constraint);
+    wish.constraint = memberConstraint(step, index, k);
   wishes.collectFromUses(argument, wanted);
+  auto binding = step.getArgAttrOfType<StringAttr>(index, attr::binding);
+  auto &padding = paddings[binding.getValue().split(':').second];
+  padding.clear();
   for (auto [type, wish] : llvm::zip(types, wanted)) {
+    padding.push_back(wish.padding);
     auto assigned =
         wishes.assign(step.getLoc(), wish, cast<RankedTensorType>(type));
+    if (failed(assigned))
+      return failure();
+    type = *assigned;
+  }
+  return bundledLike(argument.getType(), types).front();
+}
+
+/// Where the argument's own constraints say, else as the parameter does.
+FailureOr<Type> StepAssigner::momentType(StepOp step, BlockArgument argument,
+                                         StringRef name) {
+  auto it = resting.find(name);
+  if (it == resting.end())
+    return step.emitOpError("moment of unknown parameter '") << name << "'";
+  SmallVector<Type> types = tensorTypesOf(it->second);
+  for (auto [k, type] : llvm::enumerate(types)) {
+    ConstraintAttr constraint =
+        memberConstraint(step, argument.getArgNumber(), k);
+    if (!constraint)
+      continue;
+    auto assigned = wishes.assign(
+        step.getLoc(), {constraint, paddings[name][k]}, bareType(type));
     if (failed(assigned))
       return failure();
     type = *assigned;
@@ -147,10 +181,10 @@ FailureOr<Type> StepAssigner::argumentType(StepOp step,
     return type;
   }
   if (kind.starts_with("moment")) {
-    auto it = resting.find(name);
-    if (it == resting.end())
-      return step.emitOpError("moment of unknown parameter '") << name << "'";
-    return it->second;
+    FailureOr<Type> type = momentType(step, argument, name);
+    if (succeeded(type))
+      resting[name] = *type;
+    return type;
   }
   if (isBundle(argument.getType()))
     return step.emitOpError("argument ")
@@ -211,7 +245,8 @@ FailureOr<DistAttr> StepAssigner::wantedResult(InvokeOp invoke,
              << index << " belongs to no parameter of the step";
     return getDist(tensorTypesOf(type)[std::max(gradient.member, 0)]);
   }
-  if (name == "accumulator" || name == "saved")
+  bool restsApart = bool(segment.getResultAttr(index, attr::rest));
+  if (name == "saved" || (name == "accumulator" && !restsApart))
     return DistAttr();
   if (auto alias = segment.getResultAttrOfType<IntegerAttr>(index, attr::alias))
     return arguments[alias.getInt()];
@@ -288,9 +323,11 @@ FailureOr<SmallVector<DistAttr>> StepAssigner::argumentsOf(InvokeOp invoke) {
   auto callee = symbols.lookup<SegmentOp>(invoke.getCallee());
   for (auto [i, tensor] : llvm::enumerate(invoke.getTensorOperands())) {
     DistAttr known = getDist(tensor.getType());
-    // No backward adds to the accumulator of a parameter that no loss sees: it
-    // lies as the parameter does.
-    if (!known && callee.getDirection() == "reduce") {
+    // Accumulators lie as the first gradient that is added to them, unless
+    // the plan lets them rest sharded. No backward adds to the accumulator of a
+    // parameter that no loss sees: it lies as the parameter does.
+    if (!known && (callee.getDirection() == "reduce" ||
+                   callee.getArgAttr(i, attr::rest))) {
       ArgumentWish wish{wishes.ofSegment(callee.getSymNameAttr())[i].constraint,
                         {}};
       auto found = wishes.assign(callee.getLoc(), wish,
