@@ -73,6 +73,13 @@ static void checkPipelineImplemented(const PipelinePolicy &pipeline,
 
 static void checkPoliciesImplemented(const Plan &plan, Diagnostics &diags) {
   for (const ZeroRule &rule : plan.zero)
+    if (!rule.isNeutral() &&
+        (rule.stage != 3 || rule.params || rule.grads || rule.optim))
+      (void)diags.error(rule.location,
+                        "'zero' that lets optimizer state or gradients rest "
+                        "apart from the parameters is not implemented yet; "
+                        "use 'zero: 3', which shards all three, or 'zero: 0'");
+  for (const ZeroRule &rule : plan.zero)
     if (!rule.replicate.empty() && !plan.findAxis(rule.replicate))
       (void)diags.error(rule.location,
                         "'replicate: " + rule.replicate +

@@ -155,6 +155,8 @@ struct Plan {
   const MeshAxis *findAxis(llvm::StringRef name) const;
   /// The last `zero` rule that covers the parameter at `path`, or null.
   const ZeroRule *findZero(llvm::StringRef path) const;
+  /// Mesh axes, groups replaced by their members.
+  std::vector<std::string> expand(llvm::ArrayRef<std::string> axes) const;
   /// The number of parts that these axes and groups make; unknown names count
   /// as 1.
   int64_t numParts(llvm::ArrayRef<std::string> axes) const;

@@ -32,7 +32,7 @@ class CutSearch {
 public:
   CutSearch(ArrayRef<int64_t> shape, ArrayRef<int64_t> shards,
             ArrayRef<int64_t> axes)
-      : shape(shape), shards(shards), axes(axes) {}
+      : shape(shape), used(shards), shards(shards), axes(axes) {}
 
   Cut run() {
     Cut cut;
@@ -75,7 +75,7 @@ private:
       local *= llvm::divideCeil(shape[dim], shards[dim] * part);
       product *= part;
       count += part > 1;
-      onSplit += part > 1 && shards[dim] > 1;
+      onSplit += part > 1 && used[dim] > 1;
       firsts += part > 1 ? int64_t(dim) : 0;
     }
     Rank rank{local, product, count, onSplit, firsts};
@@ -85,8 +85,8 @@ private:
     }
   }
 
-  ArrayRef<int64_t> shape;
-  SmallVector<int64_t> shards;
+  ArrayRef<int64_t> shape, used; // what the use splits
+  SmallVector<int64_t> shards;   // and what axes before this one added
   ArrayRef<int64_t> axes;
   SmallVector<int64_t> best;
   Rank bestRank;
