@@ -80,6 +80,11 @@ static void checkPoliciesImplemented(const Plan &plan, Diagnostics &diags) {
                         "apart from the parameters is not implemented yet; "
                         "use 'zero: 3', which shards all three, or 'zero: 0'");
   for (const ZeroRule &rule : plan.zero)
+    if (!rule.replicate.empty() && rule.reduce == ReduceChoice::Microbatch)
+      (void)diags.error(rule.location,
+                        "'reduce: microbatch' with 'replicate' is not "
+                        "implemented yet; use 'reduce: step'");
+  for (const ZeroRule &rule : plan.zero)
     if (!rule.replicate.empty() && !plan.findAxis(rule.replicate))
       (void)diags.error(rule.location,
                         "'replicate: " + rule.replicate +

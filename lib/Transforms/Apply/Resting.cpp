@@ -193,7 +193,11 @@ DictionaryAttr stretto::restingOf(MLIRContext *context, const Plan &plan,
   rest("params", 3, rule->params);
   if (entries.empty())
     return {};
-  entries.set("reduce", StringAttr::get(context, nameOf(rule->reduce)));
+  // Copies meet once per step: sums inside and across them belong together.
+  ReduceChoice reduce = rule->reduce;
+  if (reduce == ReduceChoice::Auto && !rule->replicate.empty())
+    reduce = ReduceChoice::Step;
+  entries.set("reduce", StringAttr::get(context, nameOf(reduce)));
   entries.set("gather", StringAttr::get(context, nameOf(rule->gather)));
   return entries.getDictionary(context);
 }
