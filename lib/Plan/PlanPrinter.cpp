@@ -109,11 +109,8 @@ static void printZero(llvm::ArrayRef<ZeroRule> rules, llvm::raw_ostream &os) {
     print("optim", rule.optim);
     if (!rule.replicate.empty())
       os << ", replicate: " << yamlWord(rule.replicate);
-    if (rule.gather != GatherChoice::Auto)
-      os << ", gather: " << nameOf(rule.gather);
-    if (rule.reduce != ReduceChoice::Auto)
-      os << ", reduce: " << nameOf(rule.reduce);
-    os << " }\n";
+    os << ", gather: " << nameOf(rule.gather)
+       << ", reduce: " << nameOf(rule.reduce) << " }\n";
   }
 }
 
