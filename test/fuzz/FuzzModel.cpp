@@ -18,7 +18,8 @@ static OwningOpRef<ModuleOp> parse(StringRef text) {
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  StringRef text(reinterpret_cast<const char *>(data), size);
+  // A string ends in NUL, which MLIR's lexer reads.
+  std::string text(reinterpret_cast<const char *>(data), size);
   std::string printed;
   {
     OwningOpRef<ModuleOp> module = parse(text);
