@@ -73,25 +73,10 @@ static void checkPipelineImplemented(const PipelinePolicy &pipeline,
 
 static void checkPoliciesImplemented(const Plan &plan, Diagnostics &diags) {
   for (const ZeroRule &rule : plan.zero)
-    if (!rule.isNeutral() &&
-        (rule.stage != 3 || rule.params || rule.grads || rule.optim))
+    if (!rule.isNeutral())
       (void)diags.error(rule.location,
-                        "'zero' that lets optimizer state or gradients rest "
-                        "apart from the parameters is not implemented yet; "
-                        "use 'zero: 3', which shards all three, or 'zero: 0'");
-  for (const ZeroRule &rule : plan.zero)
-    if (!rule.replicate.empty() && rule.reduce == ReduceChoice::Microbatch)
-      (void)diags.error(rule.location,
-                        "'reduce: microbatch' with 'replicate' is not "
-                        "implemented yet; use 'reduce: step'");
-  for (const ZeroRule &rule : plan.zero)
-    if (!rule.replicate.empty() && !plan.findAxis(rule.replicate))
-      (void)diags.error(rule.location,
-                        "'replicate: " + rule.replicate +
-                            "' names no axis of the mesh, and machines are "
-                            "not described yet; give the data axes two names, "
-                            "for instance mesh: { node: 2, dp: 4 } with batch: "
-                            "[node, dp], and use 'replicate: node'");
+                        "'zero' (sharded optimizer state, gradients or "
+                        "parameters) is not implemented yet; use 'zero: 0'");
   for (const RecomputeRule &rule : plan.recompute)
     if (rule.what != "none")
       (void)diags.error(rule.location, "'recompute: " + rule.what +
