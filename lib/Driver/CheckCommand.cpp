@@ -21,6 +21,8 @@ using namespace stretto::driver;
 
 /// What the f64 reference does in a few seconds.
 static constexpr double maxReferenceFlops = 1.0e9;
+/// One tensor per rank and value: more than these take minutes and gigabytes.
+static constexpr int64_t maxVirtualRanks = 4096;
 /// f32 against f64 over a few steps (issue of accuracy, not of meaning).
 static constexpr double executableTolerance = 2e-4;
 
@@ -64,6 +66,13 @@ int Check::run() {
   Compilation compilation(line.compile, err);
   if (int code = compilation.load())
     return code;
+  int64_t ranks = compilation.getPlan().numRanks();
+  if (ranks > maxVirtualRanks) {
+    err << "error: the mesh has " << ranks << " ranks, the reference runs "
+        << maxVirtualRanks
+        << " at most; check a smaller mesh with the same divisibility\n";
+    return exitInputRejected;
+  }
   Diagnostics diagnostics;
   Recipe &recipe = compilation.mutableRecipe();
   FailureOr<int64_t> microbatches = compilation.getPlan().resolveMicrobatches(
