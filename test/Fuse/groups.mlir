@@ -95,3 +95,16 @@ stretto.segment @reduce(%a: tensor<8xf32>, %b: tensor<8xf32>, %c: tensor<8xf32>,
   %c1 = stretto.all_reduce %c {group = #stretto.group<mesh<dp = 2, tp = 2>, {dp}>, kind = #stretto<reduce_kind sum>} : tensor<8xf32> -> tensor<8xf32>
   stretto.yield %a1, %b1, %c1, %n2 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>, tensor<f32>
 }
+
+// A rope pairs the elements of its own head dimension, so what pads that dimension is a kernel of its own.
+// CHECK-LABEL: stretto.segment @rotated_then_padded
+// CHECK-NEXT: %[[S:.*]] = stretto.launch @{{.*}}rope_mul_reduce(%arg0, %arg1, %arg2)
+// CHECK-NEXT: stretto.launch @{{.*}}pad_extent(%[[S]])
+// CHECK-NEXT: stretto.yield
+stretto.segment @rotated_then_padded(%x: tensor<2x3x1x2xf32>, %dy: tensor<2x3x1x2xf32>, %p: tensor<2x3xi32>) -> tensor<3xf32> attributes {direction = "backward"} {
+  %r = stretto.rope %dy, %p {base = 10000.0 : f64, transposed} : tensor<2x3x1x2xf32>, tensor<2x3xi32> -> tensor<2x3x1x2xf32>
+  %m = stretto.mul %x, %r : tensor<2x3x1x2xf32>, tensor<2x3x1x2xf32> -> tensor<2x3x1x2xf32>
+  %s = stretto.reduce sum %m dims [0, 1, 2] : tensor<2x3x1x2xf32> -> tensor<2xf32>
+  %q = stretto.pad_extent %s : tensor<2xf32> -> tensor<3xf32>
+  stretto.yield %q : tensor<3xf32>
+}

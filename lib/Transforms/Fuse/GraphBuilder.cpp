@@ -5,6 +5,7 @@
 #include "stretto/Dialect/Stretto/Transforms/Decompose.h"
 #include "stretto/Transforms/Fuse/KernelGraph.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
 #include <utility>
@@ -337,11 +338,38 @@ private:
                  offsetOf(op), block);
   }
 
+  /// May index `from` of the expression become `to`? Not where it varies along
+  /// both, where a sum inside runs over `to`, nor where a rope splits either.
+  bool canMove(Node *root, unsigned from, unsigned to) {
+    DimMask source = DimMask(1) << from, target = DimMask(1) << to;
+    llvm::SmallPtrSet<Node *, 16> seen;
+    SmallVector<Node *> work{root};
+    while (!work.empty()) {
+      Node *node = work.pop_back_val();
+      if (!seen.insert(node).second)
+        continue;
+      if (node->kind == NodeKind::Compute && node->count) {
+        unsigned split = ropes[node->count - 1].dim;
+        if (split == from || split == to)
+          return false;
+      }
+      if ((node->axes & source) && ((node->axes | node->reduced) & target))
+        return false;
+      llvm::append_range(work, node->operands);
+    }
+    return true;
+  }
+
   /// The expression with index `from` replaced by `to` + scalar * block.
   Node *moved(Node *node, unsigned from, unsigned to, int64_t scalar,
               int64_t block, const Guard *guard = nullptr) {
     if (from == to)
       return node;
+    if (!canMove(node, from, to)) {
+      fail("a dimension is cut or padded inside a kernel that splits it or "
+           "walks over both extents");
+      return node;
+    }
     auto change = [&](Linear &linear) {
       int64_t coefficient = std::exchange(linear.coefficients[from], 0);
       linear.coefficients[to] += coefficient;

@@ -290,12 +290,9 @@ private:
   }
 
   LogicalResult checkRoot(const Root &root) {
-    DimMask axes = root.address.axes();
-    if (root.kind == RootKind::Store && !(axes & space.rows) &&
-        !(root.value->axes & space.rows))
-      return checkAlias(root);
-    axes |= root.reduced;
-    if (space.rows & ~axes)
+    DimMask axes = root.address.axes() | root.reduced;
+    bool isWhole = root.kind == RootKind::Store && !(axes & space.rows);
+    if (!isWhole && (space.rows & ~axes))
       return fail("a result does not have the rows of the kernel");
     if (root.value->axes & ~axes)
       return fail("a result lacks a dimension of its value");

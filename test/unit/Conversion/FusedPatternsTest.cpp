@@ -86,6 +86,61 @@ stretto.segment @f(%x: tensor<2x5x3x8xf32>, %b: tensor<3x8xf32>, %g: tensor<8xf3
              {5e-6, 0, 1000, 0, 1, 1});
 }
 
+/// What is rotated before its head dimension is padded or cut is rotated by its
+/// own half: gradients of norms and biases of heads that rest sharded.
+TEST(Rows, RopeWhoseSumIsPadded) {
+  expectSame(R"(
+stretto.segment @f(%x: tensor<2x3x1x2xf32>, %dy: tensor<2x3x1x2xf32>, %p: tensor<2x3xi32>) -> tensor<3xf32> attributes {direction = "backward"} {
+  %r = stretto.rope %dy, %p {base = 10000.0 : f64, transposed} : tensor<2x3x1x2xf32>, tensor<2x3xi32> -> tensor<2x3x1x2xf32>
+  %m = stretto.mul %x, %r : tensor<2x3x1x2xf32>, tensor<2x3x1x2xf32> -> tensor<2x3x1x2xf32>
+  %s = stretto.reduce sum %m dims [0, 1, 2] : tensor<2x3x1x2xf32> -> tensor<2xf32>
+  %q = stretto.pad_extent %s : tensor<2xf32> -> tensor<3xf32>
+  stretto.yield %q : tensor<3xf32>
+})",
+             {2e-6, 0, 1000});
+  expectSame(R"(
+stretto.segment @f(%x: tensor<2x3x4x6xf32>, %p: tensor<2x3xi32>) -> (tensor<4x8xf32>, tensor<2x3x5x6xf32>) attributes {direction = "backward"} {
+  %r = stretto.rope %x, %p {base = 100.0 : f64} : tensor<2x3x4x6xf32>, tensor<2x3xi32> -> tensor<2x3x4x6xf32>
+  %s = stretto.reduce sum %r dims [0, 1] : tensor<2x3x4x6xf32> -> tensor<4x6xf32>
+  %q = stretto.pad_extent %s : tensor<4x6xf32> -> tensor<4x8xf32>
+  %h = stretto.pad_extent %r : tensor<2x3x4x6xf32> -> tensor<2x3x5x6xf32>
+  stretto.yield %q, %h : tensor<4x8xf32>, tensor<2x3x5x6xf32>
+})",
+             {2e-6, 0, 1000});
+}
+
+TEST(Rows, RopeWhoseSumIsSharded) {
+  expectSame(R"(
+stretto.segment @f(%x: tensor<2x3x4x6xf32>, %p: tensor<2x3xi32>) -> tensor<4x3xf32> attributes {direction = "backward"} {
+  %r = stretto.rope %x, %p {base = 100.0 : f64} : tensor<2x3x4x6xf32>, tensor<2x3xi32> -> tensor<2x3x4x6xf32>
+  %s = stretto.reduce sum %r dims [0, 1] : tensor<2x3x4x6xf32> -> tensor<4x6xf32>
+  %q = stretto.shard_slice %s {dim = 1 : i64, group = #stretto.group<mesh<dp = 2>, {dp}>} : tensor<4x6xf32> -> tensor<4x3xf32>
+  stretto.yield %q : tensor<4x3xf32>
+})",
+             {2e-6, 0, 1000}, "dp = 2");
+}
+
+/// The padded dimension is one that a sum inside runs over.
+TEST(Rows, PaddedToTheExtentOfAnInnerSum) {
+  expectSame(R"(
+stretto.segment @f(%y: tensor<2x3xf32>, %w: tensor<3xf32>) -> (tensor<3xf32>, tensor<3xf32>) attributes {direction = "forward"} {
+  %u = stretto.mul %y, %w : tensor<2x3xf32>, tensor<3xf32> -> tensor<2x3xf32>
+  %t = stretto.tanh %w : tensor<3xf32> -> tensor<3xf32>
+  %s = stretto.reduce sum %u dims [1] : tensor<2x3xf32> -> tensor<2xf32>
+  %p = stretto.pad_extent %s : tensor<2xf32> -> tensor<3xf32>
+  %z = stretto.add %p, %t : tensor<3xf32>, tensor<3xf32> -> tensor<3xf32>
+  stretto.yield %z, %t : tensor<3xf32>, tensor<3xf32>
+})");
+  expectSame(R"(
+stretto.segment @f(%y: tensor<2x3xf32>, %w: tensor<3xf32>, %v: tensor<4xf32>) -> tensor<3x4xf32> attributes {direction = "forward"} {
+  %u = stretto.mul %y, %w : tensor<2x3xf32>, tensor<3xf32> -> tensor<2x3xf32>
+  %p = stretto.pad_extent %u : tensor<2x3xf32> -> tensor<3x4xf32>
+  %wb = stretto.broadcast %w dims [0] : tensor<3xf32> -> tensor<3x4xf32>
+  %z = stretto.add %p, %wb : tensor<3x4xf32>, tensor<3x4xf32> -> tensor<3x4xf32>
+  stretto.yield %z : tensor<3x4xf32>
+})");
+}
+
 TEST(Columns, BiasGradientBesideItsGelu) {
   expectSameSizes(R"(
 stretto.segment @f(%x: tensor<4x3xNxf32>, %b: tensor<Nxf32>, %dy: tensor<4x3xNxf32>, %acc: tensor<Nxf32>) -> (tensor<4x3xNxf32>, tensor<Nxf32> {stretto.alias = 3 : i64}, tensor<Nxf32>) attributes {direction = "backward"} {
