@@ -98,7 +98,7 @@ stretto.segment @reduce(%a: tensor<8xf32>, %b: tensor<8xf32>, %c: tensor<8xf32>,
 
 // A rope pairs the elements of its own head dimension, so what pads that dimension is a kernel of its own.
 // CHECK-LABEL: stretto.segment @rotated_then_padded
-// CHECK-NEXT: %[[S:.*]] = stretto.launch @{{.*}}rope_mul_reduce(%arg0, %arg1, %arg2)
+// CHECK: %[[S:.*]] = stretto.launch @{{.*}}rope_mul_reduce(%arg1, %arg2, %arg0)
 // CHECK-NEXT: stretto.launch @{{.*}}pad_extent(%[[S]])
 // CHECK-NEXT: stretto.yield
 stretto.segment @rotated_then_padded(%x: tensor<2x3x1x2xf32>, %dy: tensor<2x3x1x2xf32>, %p: tensor<2x3xi32>) -> tensor<3xf32> attributes {direction = "backward"} {
