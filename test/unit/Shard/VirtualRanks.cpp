@@ -3,8 +3,6 @@
 #include "VirtualRanks.h"
 
 #include <algorithm>
-#include <set>
-#include <unordered_map>
 
 using namespace stretto;
 using namespace stretto::test;
@@ -57,14 +55,6 @@ const std::vector<int> &TestMesh::group(int rank, const Axes &axes) const {
     all.push_back(members);
   }
   return all[rank];
-}
-
-std::string Holdings::key() const {
-  std::string text = std::to_string(rows) + "x" + std::to_string(columns);
-  for (const auto &held : ranks)
-    text.append(reinterpret_cast<const char *>(held.data()),
-                held.size() * sizeof(Piece));
-  return text;
 }
 
 std::vector<Axes> TestMesh::lists() const {
@@ -131,15 +121,14 @@ Holdings test::hold(const TestMesh &mesh, const TestDist &dist,
   result.rows = extents[0] / shards[0];
   result.columns = extents[1] / shards[1];
   for (int rank = 0; rank < mesh.ranks(); ++rank) {
-    auto &held = result.ranks.emplace_back();
     uint16_t terms = 1 << mesh.index(rank, dist.partial);
     for (int row = 0; row < result.rows; ++row)
       for (int column = 0; column < result.columns; ++column) {
         int i = mesh.index(rank, dist.dims[0]) * result.rows + row;
         int j = mesh.index(rank, dist.dims[1]) * result.columns + column;
         bool padding = i >= size[0] || j >= size[1];
-        held.push_back(padding ? Piece{-1, 0}
-                               : Piece{int16_t(i * size[1] + j), terms});
+        result.pieces.push_back(
+            padding ? Piece{-1, 0} : Piece{int16_t(i * size[1] + j), terms});
       }
   }
   return result;
@@ -149,181 +138,207 @@ Holdings test::hold(const TestMesh &mesh, const TestDist &dist,
 // Steps
 //===----------------------------------------------------------------------===//
 
-/// Block `index` of `count` along `dim`.
-static std::vector<Piece> block(const Holdings &holdings, int rank, int dim,
-                                int index, int count) {
-  int rows = holdings.rows / (dim ? 1 : count);
-  int columns = holdings.columns / (dim ? count : 1);
-  std::vector<Piece> result;
-  for (int row = 0; row < rows; ++row)
-    for (int column = 0; column < columns; ++column)
-      result.push_back(holdings.at(rank, row + (dim ? 0 : index * rows),
-                                   column + (dim ? index * columns : 0)));
-  return result;
+namespace {
+/// Writes down where the pieces of a step's result come from.
+class MoveWriter {
+public:
+  MoveWriter(const TestMesh &mesh, const TestStep &step, int rows, int columns)
+      : mesh(mesh), step(step), rows(rows), columns(columns),
+        members(mesh.product(step.group)) {}
+
+  std::optional<Move> write();
+
+private:
+  bool splits() const {
+    return step.kind == TestStep::Slice || step.kind == TestStep::AllToAll ||
+           step.kind == TestStep::ReduceScatter;
+  }
+  bool adds() const {
+    return step.kind == TestStep::ReduceScatter ||
+           step.kind == TestStep::AllReduce;
+  }
+  bool joins() const {
+    return step.kind == TestStep::AllGather || step.kind == TestStep::AllToAll;
+  }
+  int joined() const {
+    return step.kind == TestStep::AllToAll ? step.concat : step.dim;
+  }
+  int &extent(int dim) { return dim ? move.columns : move.rows; }
+  int place(int rank, const int *at) const {
+    return (rank * rows + at[0]) * columns + at[1];
+  }
+  void shape();
+  void drop();
+  void writePlace(int rank, int row, int column);
+  int elementsRead() const;
+
+  const TestMesh &mesh;
+  const TestStep &step;
+  int rows, columns, members;
+  Move move;
+};
+} // namespace
+
+void MoveWriter::shape() {
+  move.rows = rows;
+  move.columns = columns;
+  if (splits())
+    extent(step.dim) /= members;
+  if (joins())
+    extent(joined()) *= members;
+  if (step.kind == TestStep::Pad)
+    extent(step.dim) = step.extent;
 }
 
-/// Matrices of `rows` rows side by side (dim 1) or below each other.
-static std::vector<Piece> join(const std::vector<std::vector<Piece>> &parts,
-                               int rows, int dim) {
-  std::vector<Piece> result;
-  if (dim == 0) {
-    for (const auto &part : parts)
-      result.insert(result.end(), part.begin(), part.end());
-    return result;
-  }
-  int columns = int(parts[0].size()) / rows;
-  for (int row = 0; row < rows; ++row)
-    for (const auto &part : parts)
-      result.insert(result.end(), part.begin() + row * columns,
-                    part.begin() + (row + 1) * columns);
-  return result;
+/// What is cut off where an extent becomes smaller.
+void MoveWriter::drop() {
+  for (int rank = 0; rank < mesh.ranks(); ++rank)
+    for (int row = 0; row < rows; ++row)
+      for (int column = 0; column < columns; ++column)
+        if (int at[] = {row, column}; at[step.dim] >= step.extent)
+          move.dropped.push_back(place(rank, at));
 }
 
-/// Adds terms; false when the pieces are not terms of one sum.
-static bool add(std::vector<Piece> &sum, const std::vector<Piece> &more) {
-  for (size_t i = 0; i < sum.size(); ++i) {
-    if (sum[i].element != more[i].element || (sum[i].terms & more[i].terms))
-      return false;
-    sum[i].terms |= more[i].terms;
+void MoveWriter::writePlace(int rank, int row, int column) {
+  int at[] = {row, column};
+  const std::vector<int> &group = mesh.group(rank, step.group);
+  int me = mesh.index(rank, step.group), from = rank;
+  if (step.kind == TestStep::Pad && at[step.dim] >= (step.dim ? columns : rows))
+    return move.from.push_back(-1);
+  if (step.kind == TestStep::Permute)
+    from = group[mesh.index(rank, step.to)];
+  if (joins()) { // block k is member k's
+    int block = extent(joined()) / members;
+    from = group[at[joined()] / block];
+    at[joined()] %= block;
   }
+  if (splits()) // of the whole, this rank's block
+    at[step.dim] +=
+        extent(step.dim) *
+        (step.kind == TestStep::AllToAll ? mesh.index(rank, step.to) : me);
+  if (!adds())
+    return move.from.push_back(place(from, at));
+  for (int member : group)
+    move.from.push_back(place(member, at));
+}
+
+/// Over all ranks. All-reduce: the owner of an element reads n - 1 terms, n - 1
+/// others read the sum.
+int MoveWriter::elementsRead() const {
+  int size = rows * columns, others = members - 1, ranks = mesh.ranks();
+  switch (step.kind) {
+  case TestStep::AllGather:
+    return ranks * others * size;
+  case TestStep::AllToAll:
+  case TestStep::ReduceScatter:
+    return ranks * others * size / members;
+  case TestStep::AllReduce:
+    return ranks / members * 2 * others * size;
+  case TestStep::Permute: {
+    int moved = 0;
+    for (int rank = 0; rank < ranks; ++rank)
+      moved += mesh.group(rank, step.group)[mesh.index(rank, step.to)] != rank;
+    return moved * size;
+  }
+  default:
+    return 0;
+  }
+}
+
+std::optional<Move> MoveWriter::write() {
+  if (splits() && (step.dim ? columns : rows) % members != 0)
+    return std::nullopt;
+  shape();
+  move.parts = adds() ? members : 1;
+  move.read = elementsRead();
+  if (step.kind == TestStep::Pad)
+    drop();
+  if (step.kind == TestStep::KeepFirst)
+    for (int rank = 0; rank < mesh.ranks(); ++rank)
+      move.zeroed.push_back(mesh.index(rank, step.group) != 0);
+  for (int rank = 0; rank < mesh.ranks(); ++rank)
+    for (int row = 0; row < move.rows; ++row)
+      for (int column = 0; column < move.columns; ++column)
+        writePlace(rank, row, column);
+  return std::move(move);
+}
+
+std::optional<Move> test::moveOf(const TestMesh &mesh, const TestStep &step,
+                                 int rows, int columns) {
+  return MoveWriter(mesh, step, rows, columns).write();
+}
+
+bool Move::apply(const Piece *before, Piece *after, int rank) const {
+  int size = rows * columns;
+  const int *source = from.data() + size_t(rank) * size * parts;
+  for (int i = 0; i < size; ++i, source += parts) {
+    Piece piece = *source < 0 ? Piece{-1, 0} : before[*source];
+    for (int part = 1; part < parts; ++part) {
+      const Piece &more = before[source[part]];
+      if (piece.element != more.element || (piece.terms & more.terms))
+        return false; // not terms of one sum
+      piece.terms |= more.terms;
+    }
+    after[i] = piece;
+  }
+  if (!zeroed.empty() && zeroed[rank])
+    for (int i = 0; i < size; ++i)
+      after[i].terms = 0;
   return true;
 }
 
-static std::optional<Holdings> pad(const Holdings &before,
-                                   const TestStep &step) {
-  Holdings after = before;
-  (step.dim ? after.columns : after.rows) = step.extent;
-  for (size_t rank = 0; rank < before.ranks.size(); ++rank) {
-    std::vector<Piece> held(after.rows * after.columns, Piece{-1, 0});
-    for (int row = 0; row < before.rows; ++row)
-      for (int column = 0; column < before.columns; ++column) {
-        const Piece &piece = before.at(rank, row, column);
-        if (row < after.rows && column < after.columns)
-          held[row * after.columns + column] = piece;
-        else if (piece.element >= 0)
-          return std::nullopt; // cuts more than padding
-      }
-    after.ranks[rank] = held;
-  }
-  return after;
+bool Move::isDefined(const Piece *before) const {
+  return std::all_of(dropped.begin(), dropped.end(),
+                     [&](int place) { return before[place].element < 0; });
 }
 
 std::optional<std::pair<Holdings, int>>
 test::run(const TestMesh &mesh, const Holdings &before, const TestStep &step) {
-  if (step.kind == TestStep::Pad) {
-    auto after = pad(before, step);
-    if (!after)
-      return std::nullopt;
-    return std::pair(*after, 0);
-  }
+  std::optional<Move> move = moveOf(mesh, step, before.rows, before.columns);
+  if (!move || !move->isDefined(before.pieces.data()))
+    return std::nullopt;
   Holdings after;
-  int n = mesh.product(step.group), read = 0;
-  int size = before.rows * before.columns;
-  auto &extent = step.dim ? after.columns : after.rows;
-  after.rows = before.rows;
-  after.columns = before.columns;
-  bool splits = step.kind == TestStep::Slice ||
-                step.kind == TestStep::AllToAll ||
-                step.kind == TestStep::ReduceScatter;
-  if (splits) {
-    if (before.extent(step.dim) % n != 0)
+  after.rows = move->rows;
+  after.columns = move->columns;
+  after.pieces.resize(mesh.ranks() * after.size());
+  for (int rank = 0; rank < mesh.ranks(); ++rank)
+    if (!move->apply(before.pieces.data(),
+                     after.pieces.data() + rank * after.size(), rank))
       return std::nullopt;
-    extent /= n;
-  }
-  if (step.kind == TestStep::AllGather)
-    extent *= n;
-  if (step.kind == TestStep::AllToAll)
-    (step.concat ? after.columns : after.rows) *= n;
-  for (int rank = 0; rank < mesh.ranks(); ++rank) {
-    const std::vector<int> &members = mesh.group(rank, step.group);
-    int me = mesh.index(rank, step.group);
-    std::vector<std::vector<Piece>> parts;
-    std::vector<Piece> held;
-    switch (step.kind) {
-    case TestStep::Slice:
-      held = block(before, rank, step.dim, me, n);
-      break;
-    case TestStep::KeepFirst:
-      held = before.ranks[rank];
-      for (Piece &piece : held)
-        piece.terms = me == 0 ? piece.terms : 0;
-      break;
-    case TestStep::AllGather:
-      for (int member : members)
-        parts.push_back(before.ranks[member]);
-      held = join(parts, before.rows, step.dim);
-      read += (n - 1) * size;
-      break;
-    case TestStep::AllToAll: {
-      int mine = mesh.index(rank, step.to);
-      for (int member : members)
-        parts.push_back(block(before, member, step.dim, mine, n));
-      held = join(parts, step.dim == 0 ? before.rows / n : before.rows,
-                  step.concat);
-      read += (n - 1) * size / n;
-      break;
-    }
-    case TestStep::ReduceScatter:
-    case TestStep::AllReduce: {
-      bool scatter = step.kind == TestStep::ReduceScatter;
-      auto part = [&](int member) {
-        return scatter ? block(before, member, step.dim, me, n)
-                       : before.ranks[member];
-      };
-      held = part(members[0]);
-      for (int k = 1; k < n; ++k)
-        if (!add(held, part(members[k])))
-          return std::nullopt;
-      // All-reduce: an owner reads n - 1 terms, n - 1 others read its sum;
-      // counted over the whole group and spread over its members.
-      if (scatter)
-        read += (n - 1) * size / n;
-      else if (me == 0)
-        read += 2 * (n - 1) * size;
-      break;
-    }
-    case TestStep::Permute: {
-      int sender = members[mesh.index(rank, step.to)];
-      held = before.ranks[sender];
-      read += sender == rank ? 0 : size;
-      break;
-    }
-    case TestStep::Pad:
-      break;
-    }
-    after.ranks.push_back(std::move(held));
-  }
-  return std::pair(std::move(after), read);
+  return std::pair(std::move(after), move->read);
 }
 
 //===----------------------------------------------------------------------===//
 // Goals
 //===----------------------------------------------------------------------===//
 
-static uint16_t allTerms(const Holdings &source) {
+uint16_t test::allTerms(const Holdings &source) {
   uint16_t terms = 0;
-  for (const auto &held : source.ranks)
-    for (const Piece &piece : held)
-      terms |= piece.terms;
+  for (const Piece &piece : source.pieces)
+    terms |= piece.terms;
   return terms;
 }
 
-bool test::isDone(const TestMesh &mesh, const Holdings &holdings,
-                  const TestDist &dist, const int *size) {
+Goal::Goal(const TestMesh &mesh, const TestDist &dist, const int *size)
+    : isPartial(!dist.partial.empty()) {
   TestDist whole = dist;
   whole.partial.clear();
-  Holdings wanted = hold(mesh, whole, size);
-  if (wanted.rows != holdings.rows || wanted.columns != holdings.columns)
-    return false;
-  uint16_t all = allTerms(holdings);
+  wanted = hold(mesh, whole, size);
   for (int rank = 0; rank < mesh.ranks(); ++rank)
-    for (size_t i = 0; i < wanted.ranks[rank].size(); ++i) {
-      int element = wanted.ranks[rank][i].element;
+    if (mesh.index(rank, dist.partial) == 0)
+      groups.push_back(mesh.group(rank, dist.partial));
+}
+
+bool Goal::isMetBy(const Piece *pieces, uint16_t all) const {
+  int size = wanted.size();
+  for (const std::vector<int> &group : groups)
+    for (int i = 0; i < size; ++i) {
+      int element = wanted.pieces[group[0] * size + i].element;
       if (element < 0)
         continue;
       uint16_t terms = 0;
-      for (int member : mesh.group(rank, dist.partial)) {
-        const Piece &piece = holdings.ranks[member][i];
+      for (int member : group) {
+        const Piece &piece = pieces[member * size + i];
         if (piece.element != element || (terms & piece.terms))
           return false;
         terms |= piece.terms;
@@ -334,110 +349,10 @@ bool test::isDone(const TestMesh &mesh, const Holdings &holdings,
   return true;
 }
 
-int test::stillMissing(const TestMesh &mesh, const Holdings &holdings,
-                       const TestDist &dist, const int *size) {
-  if (!dist.partial.empty())
-    return 0;
-  Holdings wanted = hold(mesh, dist, size);
-  uint16_t all = allTerms(holdings);
-  int missing = 0;
-  for (int rank = 0; rank < mesh.ranks(); ++rank) {
-    std::vector<bool> has(size[0] * size[1]);
-    for (const Piece &piece : holdings.ranks[rank])
-      if (piece.element >= 0 && piece.terms == all)
-        has[piece.element] = true;
-    for (const Piece &piece : wanted.ranks[rank])
-      missing += piece.element >= 0 && !has[piece.element];
-  }
-  return missing;
-}
-
-//===----------------------------------------------------------------------===//
-// Exhaustive search
-//===----------------------------------------------------------------------===//
-
-static std::vector<TestStep>
-allSteps(const TestMesh &mesh, bool partial,
-         const std::set<std::pair<int, int>> &pads) {
-  std::vector<TestStep> steps;
-  std::set<std::vector<int>> permutations;
-  for (const Axes &group : mesh.lists()) {
-    if (group.empty())
-      continue;
-    for (int dim = 0; dim < 2; ++dim) {
-      steps.push_back({TestStep::Slice, group, {}, dim});
-      steps.push_back({TestStep::AllGather, group, {}, dim});
-      if (partial)
-        steps.push_back({TestStep::ReduceScatter, group, {}, dim});
-    }
-    if (partial && std::is_sorted(group.begin(), group.end())) {
-      steps.push_back({TestStep::AllReduce, group, {}});
-      steps.push_back({TestStep::KeepFirst, group, {}});
-    }
-    Axes to = group;
-    std::sort(to.begin(), to.end());
-    do {
-      for (int dim = 0; dim < 2; ++dim)
-        steps.push_back({TestStep::AllToAll, group, to, dim, 1 - dim});
-      std::vector<int> senders;
-      for (int rank = 0; rank < mesh.ranks(); ++rank)
-        senders.push_back(mesh.group(rank, group)[mesh.index(rank, to)]);
-      if (permutations.insert(senders).second)
-        steps.push_back({TestStep::Permute, group, to});
-    } while (std::next_permutation(to.begin(), to.end()));
-  }
-  for (auto [dim, extent] : pads)
-    steps.push_back({TestStep::Pad, {}, {}, dim, 0, extent});
-  return steps;
-}
-
-int test::leastByExhaustion(const TestMesh &mesh, const TestDist &from,
-                            const TestDist &to, const int *size, int depth,
-                            int known, bool &ended) {
-  std::set<std::pair<int, int>> pads;
-  for (int dim = 0; dim < 2; ++dim)
-    for (int extent : {size[dim], from.extent(mesh, dim, size[dim]),
-                       to.extent(mesh, dim, size[dim])})
-      pads.insert({dim, extent});
-  if (pads.size() == 2) // nothing is padded
-    pads.clear();
-  bool partial = !from.partial.empty() || !to.partial.empty();
-  std::vector<TestStep> steps = allSteps(mesh, partial, pads);
-  struct Reached {
-    Holdings holdings;
-    int spent;
-  };
-  std::vector<Reached> layer = {{hold(mesh, from, size), 0}};
-  std::unordered_map<std::string, int> seen = {{layer[0].holdings.key(), 0}};
-  constexpr int mostStates = 20000;
-  int looked = 0;
-  ended = true;
-  for (int step = 0; step < depth && !layer.empty(); ++step) {
-    std::vector<Reached> next;
-    for (const auto &[holdings, spent] : layer) {
-      if (++looked > mostStates) {
-        ended = false;
-        return known;
-      }
-      for (const TestStep &one : steps) {
-        auto result = run(mesh, holdings, one);
-        if (!result)
-          continue;
-        int total = spent + result->second;
-        if (total + stillMissing(mesh, result->first, to, size) >= known)
-          continue;
-        if (isDone(mesh, result->first, to, size)) {
-          known = total;
-          continue;
-        }
-        auto [old, isNew] = seen.try_emplace(result->first.key(), total);
-        if (!isNew && old->second <= total)
-          continue;
-        old->second = total;
-        next.push_back({std::move(result->first), total});
-      }
-    }
-    layer = std::move(next);
-  }
-  return known;
+bool test::isDone(const TestMesh &mesh, const Holdings &holdings,
+                  const TestDist &dist, const int *size) {
+  Goal goal(mesh, dist, size);
+  return goal.wanted.rows == holdings.rows &&
+         goal.wanted.columns == holdings.columns &&
+         goal.isMetBy(holdings.pieces.data(), allTerms(holdings));
 }

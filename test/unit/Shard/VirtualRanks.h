@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace stretto::test {
@@ -58,20 +59,19 @@ struct Piece {
   }
 };
 
-/// What all ranks hold: matrices of one shape.
+/// What all ranks hold, rank by rank: matrices of one shape.
 struct Holdings {
   int rows = 0, columns = 0;
-  std::vector<std::vector<Piece>> ranks;
+  std::vector<Piece> pieces;
 
-  /// All of it, for comparison.
-  std::string key() const;
-  int extent(int dim) const { return dim ? columns : rows; }
-  const Piece &at(int rank, int row, int column) const {
-    return ranks[rank][row * columns + column];
-  }
+  int size() const { return rows * columns; }
+  /// The first piece of a rank.
+  const Piece *rank(int rank) const { return pieces.data() + rank * size(); }
 };
 
 Holdings hold(const TestMesh &mesh, const TestDist &dist, const int *size);
+/// The terms of an element's sum.
+uint16_t allTerms(const Holdings &source);
 
 /// A step, in the words of the operation.
 struct TestStep {
@@ -91,26 +91,42 @@ struct TestStep {
   int extent = 0; // pad
 };
 
+/// A step on matrices of one shape: which pieces are added to make each piece
+/// of the result, and how many elements are read from other ranks.
+struct Move {
+  int rows = 0, columns = 0, parts = 1, read = 0;
+  std::vector<int> from;    // `parts` places for every place, -1 for padding
+  std::vector<int> dropped; // must be padding
+  std::vector<bool> zeroed; // ranks that keep nothing
+
+  int size() const { return rows * columns; }
+  bool isDefined(const Piece *before) const;
+  /// The pieces of one rank; false where they are not terms of one sum.
+  bool apply(const Piece *before, Piece *after, int rank) const;
+};
+
+/// Nothing where the shape does not divide.
+std::optional<Move> moveOf(const TestMesh &mesh, const TestStep &step, int rows,
+                           int columns);
+
 /// What the ranks hold after the step and how many elements were read from
 /// other ranks; nothing if the step is not defined here.
 std::optional<std::pair<Holdings, int>>
 run(const TestMesh &mesh, const Holdings &before, const TestStep &step);
 
-/// Has every rank what `dist` says? Terms of a partial sum may lie on any rank
-/// of its group, each on one.
+/// What all ranks must hold. Terms of a partial sum may lie on any rank of
+/// their group, each on one.
+struct Goal {
+  Holdings wanted; // whole elements
+  bool isPartial;
+  std::vector<std::vector<int>> groups; // over the partial axes
+
+  Goal(const TestMesh &mesh, const TestDist &dist, const int *size);
+  bool isMetBy(const Piece *pieces, uint16_t all) const;
+};
+
 bool isDone(const TestMesh &mesh, const Holdings &holdings,
             const TestDist &dist, const int *size);
-
-/// Elements that must at least still be read: what a rank needs and has not.
-int stillMissing(const TestMesh &mesh, const Holdings &holdings,
-                 const TestDist &dist, const int *size);
-
-/// The least elements read by any sequence of at most `depth` steps, if it is
-/// less than `known`; else `known`. `ended` is false when there were too many
-/// states to look at all.
-int leastByExhaustion(const TestMesh &mesh, const TestDist &from,
-                      const TestDist &to, const int *size, int depth, int known,
-                      bool &ended);
 
 } // namespace stretto::test
 
