@@ -42,14 +42,17 @@ void LayerBody::removeRandomness() {
       random.makeDeterministic();
 }
 
-/// Axes of the state yield wherever a layer needs the axis for its own work.
-static ConstraintAttr withPriority(ConstraintAttr constraint, int64_t least) {
-  SmallVector<int64_t> priorities(constraint.getPriorities());
-  for (int64_t &priority : priorities)
-    priority = std::max(priority, least);
-  return ConstraintAttr::get(constraint.getContext(), constraint.getFlatAxes(),
-                             constraint.getDimEnds(), constraint.getOpen(),
-                             priorities, constraint.getCause());
+/// Where the argument rests, if that is apart from where the layer works:
+/// parameters are gathered, gradients reduced in the layer's own segments.
+static ConstraintAttr restOf(DictionaryAttr rest, StringRef role) {
+  if (!rest)
+    return {};
+  if (role == role::param)
+    return rest.getAs<ConstraintAttr>("params");
+  bool reduces = rest.getAs<StringAttr>("reduce").getValue() == "microbatch";
+  if (role == role::accumulator && reduces)
+    return rest.getAs<ConstraintAttr>("grads");
+  return {};
 }
 
 ValueAttributes LayerBody::argumentAttributes(unsigned argument,
@@ -59,14 +62,7 @@ ValueAttributes LayerBody::argumentAttributes(unsigned argument,
   attributes.copy(function.getArgAttrDict(argument),
                   {attr::name, attr::dims, attr::constraint, attr::param});
   auto rest = function.getArgAttrOfType<DictionaryAttr>(argument, attr::rest);
-  if (!rest || role != role::accumulator)
-    return attributes;
-  // Accumulators that rest sharded are reduced in the backward.
-  auto grads = rest.getAs<ConstraintAttr>("grads");
-  if (!grads || rest.getAs<StringAttr>("reduce").getValue() != "microbatch")
-    return attributes;
-  attributes.set(attr::rest, grads);
-  return attributes.set(attr::constraint, withPriority(grads, 2));
+  return attributes.set(attr::rest, restOf(rest, role));
 }
 
 ValueAttributes LayerBody::argumentAttributes(unsigned argument) const {

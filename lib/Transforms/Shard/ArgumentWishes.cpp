@@ -18,6 +18,18 @@ ArrayRef<ArgumentWish> ArgumentWishes::ofSegment(StringAttr name) {
   return it->second;
 }
 
+bool ArgumentWishes::isGather(InvokeOp invoke) {
+  auto callee = symbols.lookup<SegmentOp>(invoke.getCallee());
+  return callee && callee.getDirection() == "gather";
+}
+
+ArgumentWish ArgumentWishes::ofGathered(InvokeOp invoke, unsigned index) {
+  TensorRef made = invoke.getTensorResults()[index];
+  SmallVector<ArgumentWish> wanted(tensorTypesOf(made.value.getType()).size());
+  collectFromUses(made.value, wanted);
+  return wanted[std::max(made.member, 0)];
+}
+
 void ArgumentWishes::collectFromUses(Value value,
                                      MutableArrayRef<ArgumentWish> found) {
   for (OpOperand &use : value.getUses()) {
@@ -27,12 +39,14 @@ void ArgumentWishes::collectFromUses(Value value,
     auto invoke = dyn_cast<InvokeOp>(use.getOwner());
     if (!invoke)
       continue;
-    for (auto [tensor, wish] :
-         llvm::zip(invoke.getTensorOperands(),
-                   ofSegment(invoke.getCalleeAttr().getAttr()))) {
+    bool gathers = isGather(invoke);
+    for (auto [index, tensor] : llvm::enumerate(invoke.getTensorOperands())) {
       if (tensor.value != value)
         continue;
       ArgumentWish &entry = found[std::max(tensor.member, 0)];
+      ArgumentWish wish = ofSegment(invoke.getCalleeAttr().getAttr())[index];
+      if (gathers)
+        wish.padding = ofGathered(invoke, index).padding;
       if (!entry.constraint)
         entry.constraint = wish.constraint;
       if (!entry.padding)

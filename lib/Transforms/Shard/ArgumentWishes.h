@@ -28,9 +28,15 @@ public:
 
   /// `found` has one entry per tensor of `value`: fills what is still null from
   /// the first segment using the tensor that says it, looking through
-  /// micro-batch loops.
+  /// micro-batch loops and, for padding, through gathers.
   void collectFromUses(mlir::Value value,
                        llvm::MutableArrayRef<ArgumentWish> found);
+
+  /// Does the invocation only make parameters as they are used?
+  bool isGather(InvokeOp invoke);
+
+  /// What the uses of result `index` of a gather say.
+  ArgumentWish ofGathered(InvokeOp invoke, unsigned index);
 
   /// `type` as `wish` has it.
   mlir::FailureOr<mlir::Type> assign(mlir::Location loc, ArgumentWish wish,

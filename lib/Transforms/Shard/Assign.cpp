@@ -68,9 +68,9 @@ private:
   MoveCost cost;
   SymbolTable symbols;
   SmallVector<AxisRef> allAxes;
-  // What a "param:" binds -> how its gradients and moments rest, and the
-  // padding that its uses want.
-  llvm::StringMap<Type> resting;
+  // What a "param:" binds -> how it rests, in every step alike; how its
+  // gradients and moments do; and the padding that its uses want.
+  llvm::StringMap<Type> parameters, resting;
   llvm::StringMap<SmallVector<DenseI64ArrayAttr>> paddings;
   ArgumentWishes wishes;
   llvm::StringMap<Operation *> pristine;
@@ -116,7 +116,11 @@ FailureOr<Type> StepAssigner::parameterType(StepOp step,
     wish.constraint = memberConstraint(step, index, k);
   wishes.collectFromUses(argument, wanted);
   auto binding = step.getArgAttrOfType<StringAttr>(index, attr::binding);
-  auto &padding = paddings[binding.getValue().split(':').second];
+  StringRef name = binding.getValue().split(':').second;
+  Type &known = parameters[name];
+  if (known && mapTensorTypes(known, bareType) == argument.getType())
+    return known;
+  auto &padding = paddings[name];
   padding.clear();
   for (auto [type, wish] : llvm::zip(types, wanted)) {
     padding.push_back(wish.padding);
@@ -126,7 +130,7 @@ FailureOr<Type> StepAssigner::parameterType(StepOp step,
       return failure();
     type = *assigned;
   }
-  return bundledLike(argument.getType(), types).front();
+  return known = bundledLike(argument.getType(), types).front();
 }
 
 /// Where the argument's own constraints say, else as the parameter does.
@@ -254,7 +258,11 @@ FailureOr<DistAttr> StepAssigner::wantedResult(InvokeOp invoke,
       segment.getResultAttrOfType<ConstraintAttr>(index, attr::constraint);
   if (!constraint)
     return DistAttr();
-  return distributionFor(segment.getLoc(), mesh, constraint, type.getShape());
+  DenseI64ArrayAttr padding;
+  if (wishes.isGather(invoke))
+    padding = wishes.ofGathered(invoke, index).padding;
+  return distributionFor(segment.getLoc(), mesh, constraint, type.getShape(),
+                         padding ? padding.asArrayRef() : ArrayRef<int64_t>());
 }
 
 /// decoder_1.fwd, decoder_2.fwd, … for decoder.fwd: the next that is free.
@@ -326,10 +334,10 @@ FailureOr<SmallVector<DistAttr>> StepAssigner::argumentsOf(InvokeOp invoke) {
     // Accumulators lie as the first gradient that is added to them, unless
     // the plan lets them rest sharded. No backward adds to the accumulator of a
     // parameter that no loss sees: it lies as the parameter does.
-    if (!known && (callee.getDirection() == "reduce" ||
-                   callee.getArgAttr(i, attr::rest))) {
-      ArgumentWish wish{wishes.ofSegment(callee.getSymNameAttr())[i].constraint,
-                        {}};
+    auto rest = callee.getArgAttrOfType<ConstraintAttr>(i, attr::rest);
+    if (!known && (callee.getDirection() == "reduce" || rest)) {
+      ArgumentWish wish = wishes.ofSegment(callee.getSymNameAttr())[i];
+      wish = {rest ? rest : wish.constraint, {}};
       auto found = wishes.assign(callee.getLoc(), wish,
                                  cast<RankedTensorType>(tensor.getType()));
       if (failed(found))

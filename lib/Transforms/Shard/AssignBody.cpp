@@ -44,6 +44,8 @@ LogicalResult BodyAssigner::run(ArrayRef<DistAttr> arguments,
         return failure();
       break;
     }
+    if (failed(gatherParameters(op)))
+      return failure();
     // Decomposition puts new operations before `op`: go on with the first.
     Operation *before = op->getPrevNode();
     if (auto ruled = dyn_cast<ShardingRule>(op);
@@ -150,7 +152,7 @@ LogicalResult BodyAssigner::visit(Operation *op) {
   auto ruled = dyn_cast<ShardingRule>(op);
   if (!ruled)
     return op->emitOpError("has no sharding rule; it cannot be distributed");
-  if (takeFromOther(op))
+  if (addWhereItRests(op) || takeFromOther(op))
     return success();
   for (Value open : op->getOperands())
     if (!getDist(open)) // an accumulator that is used otherwise

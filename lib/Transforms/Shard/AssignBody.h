@@ -38,6 +38,8 @@ private:
   mlir::LogicalResult visitYield(YieldOp yield,
                                  llvm::ArrayRef<DistAttr> results);
   bool takeFromOther(mlir::Operation *op);
+  bool addWhereItRests(mlir::Operation *op);
+  mlir::LogicalResult gatherParameters(mlir::Operation *op);
   bool decompose(mlir::Operation *op, const OpRule &rule);
   mlir::FailureOr<Placement> place(mlir::Operation *op, const OpRule &rule);
   unsigned ageOf(mlir::Value value) const;
@@ -70,6 +72,7 @@ private:
   const MoveCost &cost;
   llvm::DenseMap<mlir::Value, unsigned> ages; // place in the function
   llvm::DenseMap<std::pair<mlir::Value, DistAttr>, mlir::Value> resharded;
+  llvm::DenseSet<mlir::Value> gathered; // parameters, from where they rest
 };
 
 } // namespace stretto::shard

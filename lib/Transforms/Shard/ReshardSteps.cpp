@@ -344,7 +344,8 @@ void Stepper::permute() {
     for (AxisRef axis : problem.target.dims[dim]) {
       if (room == 1)
         break;
-      if (room % axis.size != 0)
+      if (room % axis.size != 0 || !llvm::is_contained(axes, axis) ||
+          next.uses(axis))
         return;
       room /= axis.size;
       next.dims[dim].push_back(axis);

@@ -1,0 +1,24 @@
+// RUN: stretto-opt %s --plan-reshards 2>/dev/null | FileCheck %s
+// A permutation brings in only sub-axes that align with all that is there: a third of an axis comes when its halves are gone.
+
+#two = #stretto.dist<mesh<dp = 36>, [{dp:(1)2}, {}], padded [10, 0]>
+#three = #stretto.dist<mesh<dp = 36>, [{dp:(1)3}, {dp:(9)4}]>
+// CHECK-LABEL: @halves_to_thirds
+// CHECK: stretto.all_gather %{{.*}} {dim = 0 : i64, group = #stretto.group<mesh<dp = 36>, {dp:(1)2}>}
+// CHECK: stretto.shard_slice %{{.*}} {dim = 0 : i64, group = #stretto.group<mesh<dp = 36>, {dp:(1)3}>}
+// CHECK: stretto.yield
+stretto.segment @halves_to_thirds(%x: tensor<9x4xf32, #two>) -> tensor<9x4xf32, #three> attributes {direction = "forward"} {
+  %y = stretto.reshard %x : tensor<9x4xf32, #two> -> tensor<9x4xf32, #three>
+  stretto.yield %y : tensor<9x4xf32, #three>
+}
+
+#sum = #stretto.dist<mesh<dp = 24>, [{}], sum {dp:(3)2}>
+#shard = #stretto.dist<mesh<dp = 24>, [{dp:(4)2}]>
+// CHECK-LABEL: @sum_to_shard
+// CHECK: stretto.all_reduce %arg0
+// CHECK: stretto.shard_slice
+// CHECK-NEXT: stretto.yield
+stretto.segment @sum_to_shard(%x: tensor<4xf32, #sum>) -> tensor<4xf32, #shard> attributes {direction = "forward"} {
+  %y = stretto.reshard %x : tensor<4xf32, #sum> -> tensor<4xf32, #shard>
+  stretto.yield %y : tensor<4xf32, #shard>
+}
