@@ -57,6 +57,7 @@ class Case:
     flags: tuple = ()
     clip: float = 0.05
     optimizer: str = "adamw"
+    recompute: str = "none"
     bug: str = ""
     error: str = ""
 
@@ -86,6 +87,7 @@ class Case:
                 f"plan: 1\nmesh: {{ {mesh} }}\n"
                 f'shard:\n  - {{ match: "*", {dimensions} }}\n'
                 f"microbatches: {self.microbatches}\n"
+                f"recompute: {self.recompute}\n"
             )
         with open(os.path.join(folder, "recipe.yaml"), "w") as file:
             file.write(
@@ -176,6 +178,41 @@ def uneven_cases():
         yield case("fewer-than-ranks", kind, "tp4", 1, batch=2, model=few)
 
 
+def recompute_cases():
+    """What backward repeats changes no result, dropout masks included."""
+    policies = (
+        ("full", "full"),
+        ("selective", "selective"),
+        ("kinds", '[{ what: [attention, norms] }, { layers: "layers.1", what: [gelu, silu, rope] }]'),
+    )
+    for kind, head, (name, policy), (plan, m) in itertools.product(
+        ("gpt", "llama"),
+        ("tied", "untied"),
+        policies,
+        (("dp4", 4), ("dp2-tp2-sp", 1), ("tp2-sp", 4)),
+    ):
+        yield Case(
+            f"recompute-{name}-{kind}-{head}-{plan}-m{m}",
+            kind,
+            plan,
+            m,
+            flags=(head, "qk-norm"),
+            recompute=policy,
+        )
+    primes = {"embed": 14, "heads": 7, "kv-heads": 7, "head-dim": 6, "ffn": 29, "vocab": 31}
+    for kind in ("gpt", "llama"):
+        yield Case(
+            f"recompute-full-{kind}-primes",
+            kind,
+            "dp3-tp2",
+            2,
+            batch=14,
+            sequence=7,
+            model=primes,
+            recompute="full",
+        )
+
+
 def bug_cases():
     """Mistakes in the localized program; the executable is compiled from it."""
     bugs = [
@@ -248,6 +285,7 @@ def all_cases():
         *required_cases(),
         *plain_cases(),
         *uneven_cases(),
+        *recompute_cases(),
         *bug_cases(),
         *refused_cases(),
     ]

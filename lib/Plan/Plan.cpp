@@ -109,6 +109,13 @@ const ZeroRule *Plan::findZero(llvm::StringRef path) const {
   return nullptr;
 }
 
+const RecomputeRule *Plan::findRecompute(llvm::StringRef path) const {
+  for (const RecomputeRule &rule : llvm::reverse(recompute))
+    if (globCovers(rule.layers, path))
+      return &rule;
+  return nullptr;
+}
+
 Plan::Placement Plan::resolve(llvm::StringRef path,
                               llvm::StringRef dimension) const {
   Placement placement;

@@ -78,11 +78,11 @@ static void checkPoliciesImplemented(const Plan &plan, Diagnostics &diags) {
                         "'zero' (sharded optimizer state, gradients or "
                         "parameters) is not implemented yet; use 'zero: 0'");
   for (const RecomputeRule &rule : plan.recompute)
-    if (rule.what != "none")
-      (void)diags.error(rule.location, "'recompute: " + rule.what +
-                                           "' is not implemented yet; use "
-                                           "'recompute: none' and more, "
-                                           "smaller micro-batches");
+    if (llvm::is_contained(rule.what, "auto"))
+      (void)diags.error(rule.location,
+                        "'recompute: auto' (to meet a memory limit) is not "
+                        "implemented yet; use 'recompute: selective' or "
+                        "'recompute: full'");
   const OverlapPolicy defaults;
   if (plan.overlap.bucketBytes != defaults.bucketBytes ||
       plan.overlap.prefetch != defaults.prefetch)

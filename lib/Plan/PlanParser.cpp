@@ -344,7 +344,7 @@ void Parser::readZero(const YamlNode &node) {
 void Parser::readRecompute(const YamlNode &node) {
   if (node.isScalar()) {
     if (node.scalar != "none")
-      plan.recompute.push_back({"*", node.scalar, node.location});
+      plan.recompute.push_back({"*", {node.scalar}, node.location});
     return;
   }
   if (!node.isList()) {
@@ -358,7 +358,9 @@ void Parser::readRecompute(const YamlNode &node) {
     rule.location = item.location;
     YamlMap map(item, "recompute", diags);
     readGlob(map, "layers", rule.layers);
-    map.word("what", rule.what);
+    map.words("what", rule.what);
+    if (llvm::ArrayRef(rule.what) == llvm::ArrayRef<std::string>{"none"})
+      rule.what.clear();
     map.finish();
     plan.recompute.push_back(std::move(rule));
   }

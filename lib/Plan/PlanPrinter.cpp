@@ -119,7 +119,7 @@ static void printRecompute(llvm::ArrayRef<RecomputeRule> rules,
   os << "recompute:" << (rules.empty() ? " none\n" : "\n");
   for (const RecomputeRule &rule : rules)
     os << "  - { layers: " << yamlWord(rule.layers)
-       << ", what: " << yamlWord(rule.what) << " }\n";
+       << ", what: " << yamlWords(rule.what) << " }\n";
 }
 
 std::string Plan::toYaml() const {

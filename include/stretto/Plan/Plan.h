@@ -105,7 +105,7 @@ struct ZeroRule {
 
 struct RecomputeRule {
   std::string layers = "*";
-  std::string what = "none";
+  std::vector<std::string> what; // none: empty
   SourceLocation location;
 };
 
@@ -155,6 +155,8 @@ struct Plan {
   const MeshAxis *findAxis(llvm::StringRef name) const;
   /// The last `zero` rule that covers the parameter at `path`, or null.
   const ZeroRule *findZero(llvm::StringRef path) const;
+  /// The last `recompute` rule that covers the instance at `path`, or null.
+  const RecomputeRule *findRecompute(llvm::StringRef path) const;
   /// Mesh axes, groups replaced by their members.
   std::vector<std::string> expand(llvm::ArrayRef<std::string> axes) const;
   /// The number of parts that these axes and groups make; unknown names count

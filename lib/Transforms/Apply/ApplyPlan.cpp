@@ -9,6 +9,7 @@
 #include "stretto/Dialect/Stretto/Analysis/DimClasses.h"
 #include "stretto/Dialect/Stretto/IR/StrettoOps.h"
 #include "stretto/Transforms/Apply/Passes.h"
+#include "stretto/Transforms/Apply/RecomputePolicy.h"
 #include "stretto/Transforms/Apply/Resting.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -272,6 +273,8 @@ LogicalResult stretto::applyPlan(ModuleOp module, const Plan &plan,
         }
       }
       call.setCallee(mine.getSymName());
+      if (failed(applyRecompute(call, plan, diagnostics)))
+        return failure();
     }
   return success();
 }

@@ -2,14 +2,15 @@
 //
 // The adjoint is written behind the layer's own operations in a private copy;
 // then the copy is cut in two. What backward reads of forward decides the saved
-// values: arguments are passed again, index arithmetic is done again, and only
-// the rest is saved.
+// values: arguments are passed again, index arithmetic and what the recompute
+// policy names are done again, and only the rest is saved.
 //
 //===----------------------------------------------------------------------===//
 
 #include "LayerBody.h"
 #include "LayerSegments.h"
 #include "ReverseSweep.h"
+#include "SavedValues.h"
 
 using namespace mlir;
 using namespace stretto;
@@ -27,8 +28,7 @@ public:
     own.insert(body.operations().begin(), body.operations().end());
     if (failed(writeAdjoint()))
       return failure();
-    Slice backward(roots, [&](Value value) { return mustBeSaved(value); });
-    chooseSaved(backward);
+    Slice backward = chooseSaved();
     emitForward();
     if (!roots.empty())
       emitBackward(backward);
@@ -38,9 +38,7 @@ public:
 private:
   LogicalResult writeAdjoint();
   void collectGradients(ReverseSweep &sweep, OpBuilder &b);
-  bool mustBeSaved(Value value) const;
-  bool isFree(Value value) const;
-  void chooseSaved(const Slice &backward);
+  Slice chooseSaved();
   void emitForward();
   void emitBackward(const Slice &backward);
   void declareBackwardArguments(FunctionBuilder &f, const Slice &backward,
@@ -114,36 +112,30 @@ void Differentiator::collectGradients(ReverseSweep &sweep, OpBuilder &b) {
 // What is saved
 //===----------------------------------------------------------------------===//
 
-/// Constants, and index arithmetic on arguments: cheaper done again than saved.
-bool Differentiator::isFree(Value value) const {
-  Operation *op = value.getDefiningOp();
-  if (!op)
-    return true;
-  auto isIndex = [](Type type) {
-    return !isa<FloatType>(cast<RankedTensorType>(type).getElementType());
-  };
-  return (op->getNumOperands() == 0 ||
-          llvm::all_of(op->getResultTypes(), isIndex)) &&
-         llvm::all_of(op->getOperands(),
-                      [&](Value operand) { return isFree(operand); });
-}
-
-bool Differentiator::mustBeSaved(Value value) const {
-  return own.contains(value.getDefiningOp()) && !isFree(value);
-}
-
-/// In program order. A needed result of the layer is there anyway.
-void Differentiator::chooseSaved(const Slice &backward) {
+/// Cuts the copy: what backward reads of forward is given up to the values that
+/// are saved, the rest is computed again. A needed result of the layer is there
+/// anyway.
+Slice Differentiator::chooseSaved() {
+  Slice reads(roots,
+              [&](Value value) { return own.contains(value.getDefiningOp()); });
   llvm::DenseSet<Value> results;
   for (unsigned index : use.results.set_bits())
-    if (results.insert(body.result(index)).second &&
-        backward.given.contains(body.result(index)))
+    results.insert(body.result(index));
+  llvm::DenseSet<Value> chosen =
+      chooseSavedValues(body.operations(), reads.given, results, use.recompute);
+  Slice backward(roots, [&](Value value) { return chosen.contains(value); });
+  for (unsigned index : use.results.set_bits())
+    if (results.erase(body.result(index)) &&
+        backward.given.contains(body.result(index))) {
       derivative.reusedResults.push_back(index);
+      chosen.erase(body.result(index));
+    }
   for (Operation *op : body.operations())
     for (Value value : op->getResults())
-      if (backward.given.contains(value) && !results.contains(value))
+      if (chosen.contains(value))
         saved.push_back(value);
   derivative.numSaved = saved.size();
+  return backward;
 }
 
 //===----------------------------------------------------------------------===//

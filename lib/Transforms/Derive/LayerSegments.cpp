@@ -24,7 +24,8 @@ LayerSegments::derivative(LayerOp layer, const TrainingUse &use) {
   append(key, use.results);
   append(key, use.cotangents);
   append(key, use.active);
-  std::unique_ptr<LayerDerivative> &entry = derivatives[{layer, key}];
+  std::unique_ptr<LayerDerivative> &entry =
+      derivatives[{layer, use.recompute.key(), key}];
   if (entry)
     return entry.get();
   auto made = differentiateLayer(module, layer, use, nameOf(layer, "fwd"));

@@ -8,7 +8,7 @@
 #ifndef STRETTO_LIB_TRANSFORMS_DERIVE_LAYERSEGMENTS_H
 #define STRETTO_LIB_TRANSFORMS_DERIVE_LAYERSEGMENTS_H
 
-#include "stretto/Dialect/Stretto/IR/StrettoOps.h"
+#include "stretto/Transforms/Apply/RecomputePolicy.h"
 #include "llvm/ADT/BitVector.h"
 #include <map>
 #include <memory>
@@ -20,6 +20,7 @@ struct TrainingUse {
   llvm::BitVector results;    // that somebody reads
   llvm::BitVector cotangents; // results that have one
   llvm::BitVector active;     // activation arguments that need one
+  RecomputePolicy recompute;  // what backward may repeat
 };
 
 /// Forward and backward of one TrainingUse. All lists hold indices of layer
@@ -66,7 +67,8 @@ private:
   std::string nameOf(LayerOp layer, llvm::StringRef suffix);
 
   mlir::ModuleOp module;
-  std::map<std::pair<mlir::Operation *, Key>, std::unique_ptr<LayerDerivative>>
+  std::map<std::tuple<mlir::Operation *, const void *, Key>,
+           std::unique_ptr<LayerDerivative>>
       derivatives;
   std::map<std::pair<mlir::Operation *, Key>, std::unique_ptr<ForwardSegment>>
       forwards;

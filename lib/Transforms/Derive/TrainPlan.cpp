@@ -18,7 +18,7 @@ public:
 private:
   void findActiveValues();
   const LayerFlow &flowOf(LayerOp layer);
-  TrainingUse useOf(CallOp call) const;
+  FailureOr<TrainingUse> useOf(CallOp call) const;
   LogicalResult planCall(CallOp call);
   void assignAccumulators(TrainPlan::Instance &instance);
   void bundleAccumulators();
@@ -52,10 +52,13 @@ void Planner::findActiveValues() {
   }
 }
 
-TrainingUse Planner::useOf(CallOp call) const {
+FailureOr<TrainingUse> Planner::useOf(CallOp call) const {
+  FailureOr<RecomputePolicy> recompute = RecomputePolicy::of(call);
+  if (failed(recompute))
+    return failure();
   TrainingUse use{BitVector(call.getNumResults()),
                   BitVector(call.getNumResults()),
-                  BitVector(call.getOperands().size())};
+                  BitVector(call.getOperands().size()), *recompute};
   for (auto [index, result] : llvm::enumerate(call.getResults())) {
     use.results[index] = plan.needed.contains(result);
     use.cotangents[index] = withCotangent.contains(result);
@@ -67,10 +70,16 @@ TrainingUse Planner::useOf(CallOp call) const {
 
 /// Calls are visited last to first, so every reader of a result is known.
 LogicalResult Planner::planCall(CallOp call) {
-  TrainingUse use = useOf(call);
-  if (use.results.none())
+  FailureOr<TrainingUse> use = useOf(call);
+  if (failed(use))
+    return failure();
+  if (use->results.none())
     return success();
-  auto derivative = segments.derivative(graph.getLayer(call), use);
+  // Backward begins where forward ends: what the last instance saves is used at
+  // once, and repeating it would save nothing.
+  if (plan.instances.empty())
+    use->recompute = RecomputePolicy();
+  auto derivative = segments.derivative(graph.getLayer(call), *use);
   if (failed(derivative))
     return failure();
   unsigned activations = call.getOperands().size();
@@ -83,7 +92,7 @@ LogicalResult Planner::planCall(CallOp call) {
   need((*derivative)->reusedArguments);
   for (unsigned i : (*derivative)->gradients)
     withCotangent.insert(call.getOperand(i));
-  plan.instances.push_back({call, *derivative, {}});
+  plan.instances.push_back({call, *derivative, {}, {}});
   return success();
 }
 

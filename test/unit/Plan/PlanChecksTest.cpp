@@ -43,7 +43,7 @@ TEST(PlanImplemented, TheRestIsRefusedByName) {
   struct Case {
     const char *line, *name;
   } cases[] = {{"zero: 1", "'zero'"},
-               {"recompute: full", "'recompute: full'"},
+               {"recompute: auto", "'recompute: auto'"},
                {"overlap: { bucket: 1MiB }", "'overlap'"},
                {"overlap: { prefetch: 0 }", "'overlap'"},
                {"pipeline: { schedule: zb }", "'pipeline'"},

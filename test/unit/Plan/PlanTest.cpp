@@ -54,7 +54,7 @@ TEST(Plan, TheWholeSchemaIsRead) {
   EXPECT_EQ(plan.zero[1].grads, (Axes{"dp", "tp"}));
   EXPECT_EQ(plan.zero[1].optim, Axes{});
   EXPECT_EQ(plan.zero[1].replicate, "node");
-  EXPECT_EQ(plan.recompute[0].what, "full");
+  EXPECT_EQ(plan.recompute[0].what, Axes{"full"});
   EXPECT_EQ(plan.overlap.bucketBytes, 50 << 20);
   EXPECT_EQ(plan.overlap.prefetch, 2);
   EXPECT_EQ(plan.uneven, UnevenPolicy::Error);

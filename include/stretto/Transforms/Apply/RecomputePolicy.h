@@ -1,0 +1,53 @@
+//===- RecomputePolicy.h - what an instance computes again ------*- C++ -*-===//
+//
+// Which operations of a layer instance backward may repeat in order not to keep
+// their results: the attribute `stretto.recompute` of a call, a list of words.
+// It permits; what is kept is the choice of `derive`, which takes the fewest
+// bytes.
+//
+//===----------------------------------------------------------------------===//
+#ifndef STRETTO_TRANSFORMS_APPLY_RECOMPUTEPOLICY_H
+#define STRETTO_TRANSFORMS_APPLY_RECOMPUTEPOLICY_H
+
+#include "stretto/Dialect/Stretto/IR/StrettoOps.h"
+#include "stretto/Plan/Plan.h"
+
+namespace stretto {
+
+namespace attr {
+constexpr llvm::StringLiteral recompute = "stretto.recompute";
+} // namespace attr
+
+/// The words:
+///   full         every operation
+///   selective    every operation but matrix products and attention
+///   attention    the attention core
+///   norms        layer_norm, rms_norm
+///   activations  pointwise operations, dropout among them
+///   gelu, …      operations of this name
+class RecomputePolicy {
+public:
+  RecomputePolicy() = default;
+  /// Of a call; an attribute that is no list of known words is an error.
+  static mlir::FailureOr<RecomputePolicy> of(CallOp call);
+
+  bool mayRepeat(mlir::Operation *op) const;
+  /// The same policy has the same key.
+  const void *key() const {
+    return isNone() ? nullptr : words.getAsOpaquePointer();
+  }
+  bool isNone() const { return !words || words.empty(); }
+
+private:
+  explicit RecomputePolicy(mlir::ArrayAttr words) : words(words) {}
+  mlir::ArrayAttr words;
+};
+
+/// Sets the attribute on a call by the last rule of the plan that matches. A
+/// word that names no operation is reported at its rule.
+mlir::LogicalResult applyRecompute(CallOp call, const Plan &plan,
+                                   Diagnostics &diagnostics);
+
+} // namespace stretto
+
+#endif // STRETTO_TRANSFORMS_APPLY_RECOMPUTEPOLICY_H

@@ -1,0 +1,85 @@
+//===- SavedValues.cpp - what a layer's backward keeps of forward ---------===//
+
+#include "SavedValues.h"
+#include "stretto/Transforms/Derive/SaveChoice.h"
+
+using namespace mlir;
+using namespace stretto;
+
+/// Constants, and index arithmetic on arguments: cheaper done again than saved.
+static bool isFree(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return true;
+  auto isIndex = [](Type type) {
+    return !isa<FloatType>(cast<RankedTensorType>(type).getElementType());
+  };
+  return (op->getNumOperands() == 0 ||
+          llvm::all_of(op->getResultTypes(), isIndex)) &&
+         llvm::all_of(op->getOperands(), isFree);
+}
+
+static double bytesOf(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  return double(type.getNumElements()) *
+         double(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
+}
+
+static double flopsOf(Operation *op) {
+  if (auto cost = dyn_cast<CostModel>(op))
+    return cost.getFlops();
+  return double(
+      cast<RankedTensorType>(op->getResult(0).getType()).getNumElements());
+}
+
+namespace {
+class ProblemBuilder {
+public:
+  SaveProblem problem;
+  SmallVector<Value> values; // by number
+
+  void addArgument(Value value) {
+    if (numbers.try_emplace(value, values.size()).second) {
+      values.push_back(value);
+      problem.values.emplace_back();
+    }
+  }
+  void addOperation(Operation *op, bool mayRepeat) {
+    SaveProblem::Op &entry = problem.ops.emplace_back();
+    bool free = op->getNumResults() > 0 && isFree(op->getResult(0));
+    entry.flops = free ? 0 : flopsOf(op);
+    entry.mayRepeat = free || mayRepeat;
+    for (Value operand : op->getOperands()) {
+      addArgument(operand); // unless it is the result of another operation
+      entry.operands.push_back(numbers.lookup(operand));
+    }
+    for (Value result : op->getResults()) {
+      numbers[result] = values.size();
+      values.push_back(result);
+      problem.values.push_back({bytesOf(result), int(problem.ops.size()) - 1,
+                                /*isRequired=*/false, /*maySave=*/!free});
+    }
+  }
+
+private:
+  DenseMap<Value, unsigned> numbers;
+};
+} // namespace
+
+llvm::DenseSet<Value> stretto::chooseSavedValues(
+    ArrayRef<Operation *> operations, const llvm::DenseSet<Value> &required,
+    const llvm::DenseSet<Value> &kept, const RecomputePolicy &policy) {
+  ProblemBuilder builder;
+  for (Operation *op : operations)
+    builder.addOperation(op, policy.mayRepeat(op));
+  SaveProblem &problem = builder.problem;
+  for (auto [value, entry] : llvm::zip(builder.values, problem.values)) {
+    entry.isRequired = required.contains(value);
+    if (kept.contains(value))
+      entry.bytes = 0;
+  }
+  llvm::DenseSet<Value> saved;
+  for (unsigned number : saveLeastBytes(problem).saved.set_bits())
+    saved.insert(builder.values[number]);
+  return saved;
+}
