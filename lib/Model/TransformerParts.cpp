@@ -79,7 +79,8 @@ Value PartBuilder::attention(Value x, Value positions, double ropeBase) {
       builder(), loc(), q, k, v, builder().getF64FloatAttr(scale),
       builder().getUnitAttr(), builder().getF64FloatAttr(options.dropout),
       builder().getI64IntegerAttr(randomId), IntegerAttr(), IntegerAttr(),
-      OffsetAttr(), OffsetAttr());
+      OffsetAttr(), OffsetAttr(), IntegerAttr(), IntegerAttr(), OffsetAttr(),
+      OffsetAttr(), IntegerAttr());
   return project("b s h d, h d e -> b s e", attention.getOut(), "attn", "o",
                  {dims.heads, dims.headDim, dims.embed}, {dims.embed},
                  residualStddev());

@@ -241,7 +241,9 @@ private:
         builder, at, uses, toType(context, attention.dtype), attention.backward,
         sizes, attention.causal, APFloat(attention.scale),
         APFloat(attention.dropout), attention.op_id, attention.heads_global,
-        offset(attention.head_offset), offset(attention.batch_offset));
+        offset(attention.head_offset), offset(attention.batch_offset),
+        attention.queries, attention.keys, offset(attention.query_offset),
+        offset(attention.key_offset), attention.blocks);
   }
 
   Operation *add(Location at, ArrayAttr uses,

@@ -268,6 +268,13 @@ private:
       attention.head_offset = toScalar(op.getHeadOffsetAttr());
     if (op.getBatchOffsetAttr())
       attention.batch_offset = toScalar(op.getBatchOffsetAttr());
+    attention.queries = op.getQueries();
+    attention.keys = op.getKeys();
+    if (op.getQueryOffsetAttr())
+      attention.query_offset = toScalar(op.getQueryOffsetAttr());
+    if (op.getKeyOffsetAttr())
+      attention.key_offset = toScalar(op.getKeyOffsetAttr());
+    attention.blocks = op.getBlocks();
     if (failed(setDType(op, op.getType(), attention.dtype)))
       return failure();
     return std::move(attention);

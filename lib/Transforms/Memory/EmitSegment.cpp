@@ -126,8 +126,12 @@ private:
         builder, op.getLoc(), list(uses), q.getElementType(), backward, sizes,
         op.getCausal(), op.getScale(), op.getP(), op.getOpId(),
         op.getHeadsGlobal().value_or(q.getDimSize(2)), op.getHeadOffsetAttr(),
-        op.getBatchOffsetAttr());
+        op.getBatchOffsetAttr(), op.getQueries().value_or(0),
+        op.getKeys().value_or(0), op.getQueryOffsetAttr(),
+        op.getKeyOffsetAttr(), blocksOf(op));
   }
+  static int64_t blocksOf(AttentionOp op) { return op.getBlocks().value_or(1); }
+  static int64_t blocksOf(AttentionGradOp) { return 1; }
   LogicalResult emit(AttentionOp op) {
     emitAttention(op,
                   {read(op.getQ()), read(op.getK()), read(op.getV()),

@@ -79,7 +79,11 @@ def Program_AttentionOp : Program_Command<"attention", "softmax attention, or it
       UnitAttr:$backward, DenseI64ArrayAttr:$sizes, UnitAttr:$causal, F64Attr:$scale,
       DefaultValuedAttr<F64Attr, "0.0">:$dropout, DefaultValuedAttr<I64Attr, "0">:$op_id,
       I64Attr:$heads_global, OptionalAttr<Stretto_OffsetAttr>:$head_offset,
-      OptionalAttr<Stretto_OffsetAttr>:$batch_offset)>.args;
+      OptionalAttr<Stretto_OffsetAttr>:$batch_offset,
+      DefaultValuedAttr<I64Attr, "0">:$queries, DefaultValuedAttr<I64Attr, "0">:$keys,
+      OptionalAttr<Stretto_OffsetAttr>:$query_offset,
+      OptionalAttr<Stretto_OffsetAttr>:$key_offset,
+      DefaultValuedAttr<I64Attr, "1">:$blocks)>.args;
   let assemblyFormat = [{
     (`backward` $backward^)? $type `` custom<Operands>($uses)
     `sizes` $sizes (`causal` $causal^)? `scale` $scale `of` $heads_global `heads` attr-dict

@@ -63,6 +63,19 @@ def Stretto_RopeOp : Stretto_TensorOp<"rope", []> {
   let hasVerifier = 1;
 }
 
+/// Attributes that attention and its adjoint share.
+class AttentionArguments<dag operands> {
+  dag args = !con(operands, (ins
+      F64Attr:$scale, UnitAttr:$causal,
+      DefaultValuedAttr<F64Attr, "0.0">:$p, DefaultValuedAttr<I64Attr, "0">:$op_id,
+      OptionalAttr<I64Attr>:$heads_global, OptionalAttr<I64Attr>:$samples,
+      OptionalAttr<Stretto_OffsetAttr>:$batch_offset,
+      OptionalAttr<Stretto_OffsetAttr>:$head_offset,
+      OptionalAttr<I64Attr>:$queries, OptionalAttr<I64Attr>:$keys,
+      OptionalAttr<Stretto_OffsetAttr>:$query_offset,
+      OptionalAttr<Stretto_OffsetAttr>:$key_offset));
+}
+
 def Stretto_AttentionOp : Stretto_TensorOp<"attention", [SameOperandsAndResultElementType]> {
   let summary = "softmax attention, grouped-query allowed";
   let description = [{
@@ -72,13 +85,19 @@ def Stretto_AttentionOp : Stretto_TensorOp<"attention", [SameOperandsAndResultEl
     0..i + (kv_len - q_len). Dropout on the probabilities as in `dropout`, for the
     logical tensor [batch, heads, q_len, kv_len]; `batch_offset`/`head_offset` and
     `heads_global` are filled in by localize.
+
+    On shards of the positions `query_offset` and `key_offset` are the first
+    global positions and `queries` and `keys` the logical extents: masks and
+    dropout go by global positions, keys past the end are seen by no query, and
+    queries past the end give zeros (out and lse).
+
+    With `blocks` = n the keys are cut into n blocks of equal size (the last may
+    be shorter) and attended to separately: out and lse get a leading dimension
+    n. Where a query sees no key of a block, out is 0 and lse minus infinity.
   }];
-  let arguments = (ins AnyRankedTensor:$q, AnyRankedTensor:$k, AnyRankedTensor:$v,
-                       F64Attr:$scale, UnitAttr:$causal,
-                       DefaultValuedAttr<F64Attr, "0.0">:$p, DefaultValuedAttr<I64Attr, "0">:$op_id,
-                       OptionalAttr<I64Attr>:$heads_global, OptionalAttr<I64Attr>:$samples,
-                       OptionalAttr<Stretto_OffsetAttr>:$batch_offset,
-                       OptionalAttr<Stretto_OffsetAttr>:$head_offset);
+  let arguments = !con(AttentionArguments<(ins
+      AnyRankedTensor:$q, AnyRankedTensor:$k, AnyRankedTensor:$v)>.args,
+      (ins OptionalAttr<I64Attr>:$blocks));
   let results = (outs AnyRankedTensor:$out, AnyRankedTensor:$lse);
   let assemblyFormat = [{
     $q `,` $k `,` $v attr-dict `:` type($q) `,` type($k) `,` type($v) `->` type($out) `,` type($lse)
@@ -93,13 +112,13 @@ def Stretto_AttentionOp : Stretto_TensorOp<"attention", [SameOperandsAndResultEl
 
 def Stretto_AttentionGradOp : Stretto_TensorOp<"attention_grad", [SameOperandsAndResultElementType]> {
   let summary = "adjoint of attention: dq, dk, dv (scores recomputed from lse)";
-  let arguments = (ins AnyRankedTensor:$q, AnyRankedTensor:$k, AnyRankedTensor:$v,
-                       AnyRankedTensor:$out, AnyRankedTensor:$lse, AnyRankedTensor:$dout,
-                       F64Attr:$scale, UnitAttr:$causal,
-                       DefaultValuedAttr<F64Attr, "0.0">:$p, DefaultValuedAttr<I64Attr, "0">:$op_id,
-                       OptionalAttr<I64Attr>:$heads_global, OptionalAttr<I64Attr>:$samples,
-                       OptionalAttr<Stretto_OffsetAttr>:$batch_offset,
-                       OptionalAttr<Stretto_OffsetAttr>:$head_offset);
+  let description = [{
+    out and lse are those over all keys, also where k and v are shards of the
+    positions. Attributes as those of `attention`.
+  }];
+  let arguments = AttentionArguments<(ins
+      AnyRankedTensor:$q, AnyRankedTensor:$k, AnyRankedTensor:$v,
+      AnyRankedTensor:$out, AnyRankedTensor:$lse, AnyRankedTensor:$dout)>.args;
   let results = (outs AnyRankedTensor:$dq, AnyRankedTensor:$dk, AnyRankedTensor:$dv);
   let assemblyFormat = [{
     $q `,` $k `,` $v `,` $out `,` $lse `,` $dout attr-dict `:`

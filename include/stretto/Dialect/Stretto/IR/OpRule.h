@@ -19,13 +19,15 @@
 //
 // Partial operands: an operation linear in a set of operands lets Partial(sum)
 // over axes X through when all operands of the set are partial over X, the
-// others replicated over X, and no factor holds an axis of X. The same sets say
-// where zero padding survives.
+// others replicated over X, and no factor holds an axis of X. What is linear
+// becomes partial; results that do not read the set at all stay as they are.
+// The same sets say where zero padding survives.
 //
 //===----------------------------------------------------------------------===//
 #ifndef STRETTO_DIALECT_STRETTO_IR_OPRULE_H
 #define STRETTO_DIALECT_STRETTO_IR_OPRULE_H
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 #include <cstdint>
 
@@ -40,14 +42,23 @@ struct Factor {
   FactorKind kind;
   ReduceKind reduce; // of a Reduction factor
   int partner = -1;  // of a Window factor: the one whose axes it shares
+  /// The operation knows the logical extent: it reads no padding along the
+  /// factor and leaves zeros there.
+  bool trims = false;
 };
 
 /// Factors of each dimension of one value, major to minor.
 using DimFactors = llvm::SmallVector<llvm::SmallVector<unsigned, 2>, 4>;
 
-/// The operation is jointly linear in `operands` (the other operands fixed).
+/// `results` (empty: all) are jointly linear in `operands`, the other operands
+/// fixed; the other results do not read `operands`.
 struct LinearSet {
   llvm::SmallVector<unsigned, 2> operands;
+  llvm::SmallVector<unsigned, 2> results = {};
+
+  bool reaches(unsigned result) const {
+    return results.empty() || llvm::is_contained(results, result);
+  }
 };
 
 struct OpRule {
@@ -61,7 +72,7 @@ struct OpRule {
 
   unsigned addFactor(int64_t size, FactorKind kind = FactorKind::Parallel,
                      ReduceKind reduce = ReduceKind(0)) {
-    factors.push_back({size, kind, reduce, -1});
+    factors.push_back({size, kind, reduce});
     return factors.size() - 1;
   }
   /// Two dimensions on the same axes, with extents of their own; returns the
