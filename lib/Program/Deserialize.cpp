@@ -265,6 +265,12 @@ private:
   // Functions and parameters
   //===--------------------------------------------------------------------===//
 
+  /// Null where it is that of the parameter.
+  DistAttr
+  restOf(const std::vector<std::unique_ptr<program::DimensionT>> &dims) {
+    return dims.empty() ? DistAttr() : tensor(dims).dist;
+  }
+
   void add(const program::ParameterT &parameter) {
     Tensor tensor = this->tensor(parameter.dims);
     InitAttr init;
@@ -279,7 +285,8 @@ private:
         builder, loc, parameter.name, toType(context, parameter.dtype),
         tensor.shape, tensor.dist, tensor.names, init,
         slot(parameter.parameter), slot(parameter.gradient),
-        slots(parameter.moments));
+        slots(parameter.moments), restOf(parameter.gradient_dims),
+        restOf(parameter.moment_dims));
   }
 
   template <typename OpT> void add(const program::BindingT &binding) {

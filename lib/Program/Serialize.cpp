@@ -385,6 +385,12 @@ private:
     parameter->parameter = toSlot(op.getSlotAttr());
     parameter->gradient = toSlot(op.getGradientAttr());
     parameter->moments = toSlots(op.getMoments());
+    if (DistAttr dist = op.getGradientDistAttr())
+      parameter->gradient_dims =
+          toDimensions(op.getShape(), dist, op.getDimsAttr());
+    if (DistAttr dist = op.getMomentDistAttr())
+      parameter->moment_dims =
+          toDimensions(op.getShape(), dist, op.getDimsAttr());
     if (failed(setDType(op, op.getType(), parameter->dtype)))
       return failure();
     table.parameters.push_back(std::move(parameter));

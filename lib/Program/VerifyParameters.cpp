@@ -1,5 +1,6 @@
 //===- VerifyParameters.cpp - the static verifier: training ---------------===//
 
+#include "GradientSums.h"
 #include "Verifier.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -94,29 +95,15 @@ private:
   // Reduction of the gradient
   //===--------------------------------------------------------------------===//
 
-  static bool covers(const program::AxisRef &outer,
-                     const program::AxisRef &inner) {
-    return outer.axis() == inner.axis() && outer.pre() <= inner.pre() &&
-           uint64_t(inner.pre()) * inner.size() <=
-               uint64_t(outer.pre()) * outer.size();
-  }
-  static bool overlap(const program::AxisRef &a, const program::AxisRef &b) {
-    return a.axis() == b.axis() && a.pre() < uint64_t(b.pre()) * b.size() &&
-           b.pre() < uint64_t(a.pre()) * a.size();
-  }
-
-  /// Axes that shard some input and no dimension of the parameter: the ranks
-  /// along them saw different samples, and all own this gradient. Not where
+  /// Axes that shard some input: the ranks along them saw different samples,
+  /// and what a rank owns of the gradient has terms on all of them. Not where
   /// samples are gathered on the way: then a rank may have seen all.
   std::vector<program::AxisRef> axesToSumOver() {
     std::vector<program::AxisRef> axes;
     for (const program::Binding *input : all(train.inputs()))
       for (const program::Dimension *dim : all(input->dims()))
         for (const program::AxisRef *ref : all(dim->axes()))
-          if (ref->size() > 1 && !shards(*ref) && !isGathered(*ref) &&
-              llvm::none_of(axes, [&](const program::AxisRef &other) {
-                return covers(other, *ref);
-              }))
+          if (ref->size() > 1 && !isGathered(*ref) && !covers(axes, *ref))
             axes.push_back(*ref);
     return axes;
   }
@@ -125,63 +112,13 @@ private:
       return overlap(ref, other);
     });
   }
-  bool shards(const program::AxisRef &ref) {
-    for (const program::Dimension *dim : all(parameter.dims()))
-      for (const program::AxisRef *mine : all(dim->axes()))
-        if (overlap(*mine, ref))
-          return true;
-    return false;
-  }
-
-  /// Axes of sums that the calls do which write the gradient, and whether
-  /// anything but fills and sums writes it at all.
-  struct Sums {
-    std::vector<program::AxisRef> axes;
-    bool computed = false;
-  };
-  Sums sums() {
-    Sums result;
-    SmallVector<const program::Call *> seen;
-    forEachWrite(*parameter.gradient(),
-                 [&](const program::Call &call, const program::Command &command,
-                     MemoryRange) {
-                   result.computed |= !command.payload_as_Fill() &&
-                                      !command.payload_as_Collective();
-                   if (llvm::is_contained(seen, &call))
-                     return;
-                   seen.push_back(&call);
-                   addSums(call, result.axes);
-                 });
-    return result;
-  }
-  /// Sums whose result is the gradient or something in scratch that it may be
-  /// made of.
-  void addSums(const program::Call &call, std::vector<program::AxisRef> &axes) {
-    for (const program::Command *command :
-         all(segmentOf(program, call).commands())) {
-      const program::Collective *sum = command->payload_as_Collective();
-      if (!sum || sum->reduce() != program::ReduceKind::Sum ||
-          (sum->kind() != program::CollectiveKind::AllReduce &&
-           sum->kind() != program::CollectiveKind::ReduceScatter))
-        continue;
-      MemoryRange target = rangeOf(call, *command->operands()->Get(1));
-      if (target.region != program::Region::Scratch &&
-          !(target == rangeOf(*parameter.gradient())))
-        continue;
-      for (const program::AxisRef *ref :
-           all(program.groups()->Get(sum->group())->axes()))
-        axes.push_back(*ref);
-    }
-  }
 
   void checkReduction() {
-    Sums done = sums();
+    GradientSums done = sumsOf(program, train, *parameter.gradient());
     if (!done.computed)
       return; // nothing but zeros
     for (const program::AxisRef &axis : axesToSumOver())
-      if (llvm::none_of(done.axes, [&](const program::AxisRef &sum) {
-            return covers(sum, axis);
-          }))
+      if (!covers(done.axes, axis))
         error("has a gradient that is not summed over mesh axis '" +
               stretto::text(program.mesh()->Get(axis.axis())->name()) +
               "', along which ranks see different samples");

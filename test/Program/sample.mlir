@@ -31,6 +31,8 @@ module attributes {stretto.mesh = #stretto.mesh<dp = 2, tp = 4>} {
     program.copy(r local0[0, 64], w local0[128, 64])
   }
   program.parameter "w" f32 [16, 60] dims ["embed", "ffn"] on <mesh<dp = 2, tp = 4>, [{}, {tp}], padded [0, 64]> init <uniform(-1.000000e+00, 1.000000e+00)> at parameters[0, 1024] gradient gradients[0, 1024] moments (parameters[1024, 1024], parameters[2048, 1024])
+  // CHECK: program.parameter "v" f32 [16] on <mesh<dp = 2, tp = 4>, [{}]> init <ones> at parameters[3072, 64] gradient gradients[0, 32] moments (parameters[3136, 16]) gradient_on <mesh<dp = 2, tp = 4>, [{dp}]> moments_on <mesh<dp = 2, tp = 4>, [{tp}]>
+  program.parameter "v" f32 [16] on <mesh<dp = 2, tp = 4>, [{}]> init <ones> at parameters[3072, 64] gradient gradients[0, 32] moments (parameters[3136, 16]) gradient_on <mesh<dp = 2, tp = 4>, [{dp}]> moments_on <mesh<dp = 2, tp = 4>, [{tp}]>
   // CHECK-LABEL: program.function @predict
   program.function @predict {
     program.input "x" i32 [8, 16] dims ["batch", "_"] on <mesh<dp = 2, tp = 4>, [{dp}, {}]> at (inputs[0, 256], inputs[256, 256])

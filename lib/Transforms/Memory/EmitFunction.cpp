@@ -183,24 +183,50 @@ void FunctionEmitter::emitFunction(const PlannedStep &step) {
 // Parameters and regions
 //===----------------------------------------------------------------------===//
 
+namespace {
+struct Gradient {
+  exec::SlotAttr slot;
+  DistAttr dist;
+};
+} // namespace
+
 /// The gradient of every parameter that a step returns.
-static llvm::StringMap<exec::SlotAttr>
-gradientSlots(MLIRContext *context, ArrayRef<PlannedStep> steps) {
-  llvm::StringMap<exec::SlotAttr> slots;
+static llvm::StringMap<Gradient> gradientsOf(MLIRContext *context,
+                                             ArrayRef<PlannedStep> steps) {
+  llvm::StringMap<Gradient> gradients;
   for (const PlannedStep &planned : steps) {
     StepOp step = planned.step;
     for (unsigned i = 0; i < step.getResultTypes().size(); ++i) {
-      StringRef binding = bindingOf(step.getResultAttrDict(i));
+      DictionaryAttr attrs = step.getResultAttrDict(i);
+      StringRef binding = bindingOf(attrs);
       if (binding.starts_with("grad:"))
-        slots.try_emplace(nameOf(binding), planned.plan.resultSlot(context, i));
+        gradients.try_emplace(nameOf(binding),
+                              Gradient{planned.plan.resultSlot(context, i),
+                                       attrs.getAs<DistAttr>(distName)});
     }
   }
-  return slots;
+  return gradients;
+}
+
+/// How the moments of every parameter lie.
+static llvm::StringMap<DistAttr> momentDists(ArrayRef<PlannedStep> steps) {
+  llvm::StringMap<DistAttr> dists;
+  for (const PlannedStep &planned : steps) {
+    StepOp step = planned.step;
+    for (unsigned i = 0; i < step.getArgumentTypes().size(); ++i) {
+      DictionaryAttr attrs = step.getArgAttrDict(i);
+      StringRef binding = bindingOf(attrs);
+      if (binding.starts_with("moment"))
+        dists.try_emplace(nameOf(binding), attrs.getAs<DistAttr>(distName));
+    }
+  }
+  return dists;
 }
 
 void FunctionEmitter::emitParameters(ArrayRef<PlannedStep> steps,
                                      const PersistentMemory &persistent) {
-  auto gradients = gradientSlots(builder.getContext(), steps);
+  auto gradients = gradientsOf(builder.getContext(), steps);
+  auto moments = momentDists(steps);
   llvm::StringSet<> seen;
   for (const PlannedStep &planned : steps) {
     StepOp step = planned.step;
@@ -209,16 +235,21 @@ void FunctionEmitter::emitParameters(ArrayRef<PlannedStep> steps,
       StringRef binding = bindingOf(attrs), name = nameOf(binding);
       if (!binding.starts_with("param:") || !seen.insert(name).second)
         continue;
-      SmallVector<Attribute> moments;
+      SmallVector<Attribute> slots;
       for (StringRef moment : {"moment1:", "moment2:"})
         if (auto slot = persistent.lookup((moment + name).str()))
-          moments.push_back(slot);
+          slots.push_back(slot);
       GlobalTensor tensor = GlobalTensor::of(attrs, type);
+      auto apart = [&](DistAttr dist) {
+        return dist == tensor.dist ? DistAttr() : dist;
+      };
+      Gradient gradient = gradients.lookup(name);
       exec::ParameterOp::create(
           builder, step.getLoc(), name, tensor.element, tensor.shape,
           tensor.dist, tensor.dims, attrs.getAs<InitAttr>(attr::init),
-          persistent.lookup(binding), gradients.lookup(name),
-          builder.getArrayAttr(moments));
+          persistent.lookup(binding), gradient.slot,
+          builder.getArrayAttr(slots), apart(gradient.dist),
+          apart(moments.lookup(name)));
     }
   }
 }

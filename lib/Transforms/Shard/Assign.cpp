@@ -45,8 +45,9 @@ private:
   FailureOr<Type> argumentType(StepOp step, BlockArgument argument);
   FailureOr<Type> inputType(StepOp step, BlockArgument argument);
   FailureOr<Type> parameterType(StepOp step, BlockArgument argument);
-  FailureOr<Type> momentType(StepOp step, BlockArgument argument,
-                             StringRef name);
+  FailureOr<Type> stateType(StepOp step, DictionaryAttr attributes,
+                            StringRef name);
+  LogicalResult assignGradients(StepOp step);
   LogicalResult visitBlock(Block &block);
   LogicalResult visit(MicrobatchesOp loop);
   LogicalResult visit(InvokeOp invoke);
@@ -69,8 +70,8 @@ private:
   SymbolTable symbols;
   SmallVector<AxisRef> allAxes;
   // What a "param:" binds -> how it rests, in every step alike; how its
-  // gradients and moments do; and the padding that its uses want.
-  llvm::StringMap<Type> parameters, resting;
+  // gradients do; and the padding that its uses want.
+  llvm::StringMap<Type> parameters, gradients;
   llvm::StringMap<SmallVector<DenseI64ArrayAttr>> paddings;
   ArgumentWishes wishes;
   llvm::StringMap<Operation *> pristine;
@@ -99,12 +100,15 @@ static RankedTensorType tensor(Value value) {
 // Step arguments
 //===----------------------------------------------------------------------===//
 
-/// The constraint on member `member` of an argument, which may be a bundle.
-static ConstraintAttr memberConstraint(StepOp step, unsigned index,
+/// The constraint on member `member` of an argument or result, which may be a
+/// bundle, by its attributes.
+static ConstraintAttr memberConstraint(DictionaryAttr attributes,
                                        unsigned member) {
-  if (auto members = step.getArgAttrOfType<MembersAttr>(index, attr::members))
+  if (!attributes)
+    return {};
+  if (auto members = attributes.getAs<MembersAttr>(attr::members))
     return members.get(member).getAs<ConstraintAttr>(attr::constraint);
-  return step.getArgAttrOfType<ConstraintAttr>(index, attr::constraint);
+  return attributes.getAs<ConstraintAttr>(attr::constraint);
 }
 
 FailureOr<Type> StepAssigner::parameterType(StepOp step,
@@ -113,7 +117,7 @@ FailureOr<Type> StepAssigner::parameterType(StepOp step,
   SmallVector<Type> types = tensorTypesOf(argument.getType());
   SmallVector<ArgumentWish> wanted(types.size());
   for (auto [k, wish] : llvm::enumerate(wanted))
-    wish.constraint = memberConstraint(step, index, k);
+    wish.constraint = memberConstraint(step.getArgAttrDict(index), k);
   wishes.collectFromUses(argument, wanted);
   auto binding = step.getArgAttrOfType<StringAttr>(index, attr::binding);
   StringRef name = binding.getValue().split(':').second;
@@ -133,16 +137,15 @@ FailureOr<Type> StepAssigner::parameterType(StepOp step,
   return known = bundledLike(argument.getType(), types).front();
 }
 
-/// Where the argument's own constraints say, else as the parameter does.
-FailureOr<Type> StepAssigner::momentType(StepOp step, BlockArgument argument,
-                                         StringRef name) {
-  auto it = resting.find(name);
-  if (it == resting.end())
-    return step.emitOpError("moment of unknown parameter '") << name << "'";
+/// Where the constraints of a moment or gradient say, else as the parameter.
+FailureOr<Type> StepAssigner::stateType(StepOp step, DictionaryAttr attributes,
+                                        StringRef name) {
+  auto it = parameters.find(name);
+  if (it == parameters.end())
+    return step.emitOpError("state of unknown parameter '") << name << "'";
   SmallVector<Type> types = tensorTypesOf(it->second);
   for (auto [k, type] : llvm::enumerate(types)) {
-    ConstraintAttr constraint =
-        memberConstraint(step, argument.getArgNumber(), k);
+    ConstraintAttr constraint = memberConstraint(attributes, k);
     if (!constraint)
       continue;
     auto assigned = wishes.assign(
@@ -151,7 +154,7 @@ FailureOr<Type> StepAssigner::momentType(StepOp step, BlockArgument argument,
       return failure();
     type = *assigned;
   }
-  return bundledLike(argument.getType(), types).front();
+  return bundledLike(it->second, types).front();
 }
 
 /// The leading dimension counts micro-batches and stays whole.
@@ -178,18 +181,10 @@ FailureOr<Type> StepAssigner::argumentType(StepOp step,
   if (!binding)
     return step.emitOpError("argument ") << index << " has no stretto.binding";
   auto [kind, name] = binding.getValue().split(':');
-  if (kind == "param") {
-    FailureOr<Type> type = parameterType(step, argument);
-    if (succeeded(type))
-      resting[name] = *type;
-    return type;
-  }
-  if (kind.starts_with("moment")) {
-    FailureOr<Type> type = momentType(step, argument, name);
-    if (succeeded(type))
-      resting[name] = *type;
-    return type;
-  }
+  if (kind == "param")
+    return parameterType(step, argument);
+  if (kind.starts_with("moment"))
+    return stateType(step, step.getArgAttrDict(index), name);
   if (isBundle(argument.getType()))
     return step.emitOpError("argument ")
            << index << " is a bundle, bound as '" << binding.getValue()
@@ -205,6 +200,21 @@ LogicalResult StepAssigner::assignArguments(StepOp step) {
     if (failed(found))
       return failure();
     argument.setType(*found);
+  }
+  return success();
+}
+
+LogicalResult StepAssigner::assignGradients(StepOp step) {
+  for (unsigned i = 0; i < step.getNumResults(); ++i) {
+    DictionaryAttr attributes = step.getResultAttrDict(i);
+    auto binding = step.getResultAttrOfType<StringAttr>(i, attr::binding);
+    if (!binding || !binding.getValue().starts_with("grad:"))
+      continue;
+    StringRef name = binding.getValue().drop_front(5);
+    FailureOr<Type> type = stateType(step, attributes, name);
+    if (failed(type))
+      return failure();
+    gradients[name] = *type;
   }
   return success();
 }
@@ -225,9 +235,9 @@ static StringRef gradientName(Value value) {
   return {};
 }
 
-/// How the parameters rest whose gradient `value` is; null: it is no gradient.
+/// How the gradients rest that `value` is; null: it is none.
 Type StepAssigner::gradientType(Value value) const {
-  return resting.lookup(gradientName(value));
+  return gradients.lookup(gradientName(value));
 }
 
 FailureOr<DistAttr> StepAssigner::wantedResult(InvokeOp invoke,
@@ -475,7 +485,8 @@ LogicalResult StepAssigner::run(StepOp step) {
   fillZeros([&](RankedTensorType type) -> Type {
     return type.getRank() ? type : withDist(type, dist(0, true));
   });
-  if (failed(assignArguments(step)) || failed(visitBlock(body)))
+  if (failed(assignArguments(step)) || failed(assignGradients(step)) ||
+      failed(visitBlock(body)))
     return failure();
   fillZeros([&](RankedTensorType type) -> Type {
     return withDist(type, dist(type.getRank()));

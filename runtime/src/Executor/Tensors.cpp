@@ -54,21 +54,24 @@ static ParameterView viewOf(const Program &program, int64_t rank,
                             const RegionStarts &regions,
                             const program::Parameter &parameter) {
   auto view = [&](const std::string &suffix, program::DType dtype,
-                  const program::Slot *slot) {
-    TensorView tensor = viewOf(program, rank, parameter.name()->str() + suffix,
-                               dtype, parameter.dims());
+                  const program::Slot *slot, const Dimensions *dims) {
+    TensorView tensor =
+        viewOf(program, rank, parameter.name()->str() + suffix, dtype, dims);
     if (slot)
       tensor.slots.push_back(addressOf(regions, *slot));
     return tensor;
   };
   ParameterView result;
   result.parameter = &parameter;
-  result.value = view("", parameter.dtype(), parameter.parameter());
-  result.gradient = view(".gradient", parameter.dtype(), parameter.gradient());
+  result.value =
+      view("", parameter.dtype(), parameter.parameter(), parameter.dims());
+  result.gradient = view(".gradient", parameter.dtype(), parameter.gradient(),
+                         gradientDims(parameter));
   if (parameter.moments())
     for (const program::Slot *moment : *parameter.moments())
       result.moments.push_back(view(concat(".moment", result.moments.size()),
-                                    program::DType::F32, moment));
+                                    program::DType::F32, moment,
+                                    momentDims(parameter)));
   return result;
 }
 

@@ -244,17 +244,40 @@ Status verifyFunction(const program::Program &program, const Regions &regions,
   return Status::ok();
 }
 
+/// The same tensor elsewhere on the mesh, or nothing.
+Status verifySameSizes(const Dimensions *dims, const Dimensions *apart) {
+  if (!apart)
+    return Status::ok();
+  if (count(dims) != count(apart))
+    return reject("it has ", count(apart), " dimensions, its parameter ",
+                  count(dims));
+  for (uint32_t i = 0; i < count(dims); ++i)
+    if (dims->Get(i)->size() != apart->Get(i)->size())
+      return reject("dimension ", i, " has ", apart->Get(i)->size(),
+                    " elements, that of its parameter ", dims->Get(i)->size());
+  return Status::ok();
+}
+
 Status verifyParameter(const program::Program &program, const Regions &regions,
                        const Parameter &parameter) {
-  uint64_t bytes = 0, momentBytes = 0;
-  STRETTO_TRY(verifyDimensions(program, parameter.dims(),
-                               bytesOf(parameter.dtype()), bytes));
-  STRETTO_TRY(verifyDimensions(program, parameter.dims(), bytesOf(DType::F32),
-                               momentBytes));
+  uint64_t bytes = 0, gradientBytes = 0, momentBytes = 0;
+  const Dimensions *dims = parameter.dims(),
+                   *gradient = gradientDims(parameter),
+                   *moments = momentDims(parameter);
+  STRETTO_TRY(
+      verifyDimensions(program, dims, bytesOf(parameter.dtype()), bytes));
+  STRETTO_TRY(verifyDimensions(program, gradient, bytesOf(parameter.dtype()),
+                               gradientBytes)
+                  .within("gradient"));
+  STRETTO_TRY(
+      verifyDimensions(program, moments, bytesOf(DType::F32), momentBytes)
+          .within("moments"));
+  STRETTO_TRY(verifySameSizes(dims, gradient).within("gradient"));
+  STRETTO_TRY(verifySameSizes(dims, moments).within("moments"));
   STRETTO_TRY(verifySlot(regions, parameter.parameter(), bytes));
   if (parameter.gradient())
-    STRETTO_TRY(
-        verifySlot(regions, parameter.gradient(), bytes).within("gradient"));
+    STRETTO_TRY(verifySlot(regions, parameter.gradient(), gradientBytes)
+                    .within("gradient"));
   for (const Slot *moment : all(parameter.moments()))
     STRETTO_TRY(verifySlot(regions, moment, momentBytes).within("moment"));
   if (parameter.init() && parameter.init()->kind() > InitKind::MAX)

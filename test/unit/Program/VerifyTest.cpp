@@ -206,6 +206,51 @@ TEST(Verify, FindsAMissingGradientReduction) {
       << errors;
 }
 
+/// A table with two uses: each backward sums its gradient over the ranks before
+/// it adds it to an accumulator, and the step adds the accumulators.
+std::string tiedTable(const std::string &sum) {
+  return errorsOfText(R"(
+module attributes {stretto.mesh = #stretto.mesh<dp = 2>} {
+  stretto.kernel @k(%x: tensor<16xf32>) -> tensor<16xf32> { stretto.yield %x : tensor<16xf32> }
+  stretto.kernel @keep(%x: tensor<16xf32>) -> tensor<16xf32> { stretto.yield %x : tensor<16xf32> }
+  stretto.kernel @add(%x: tensor<16xf32>) -> tensor<16xf32> { stretto.yield %x : tensor<16xf32> }
+  stretto.kernel @step(%x: tensor<16xf32>) -> tensor<16xf32> { stretto.yield %x : tensor<16xf32> }
+  program.region parameters 64
+  program.region gradients 192
+  program.region inputs 32
+  program.region scratch 64
+  program.segment @bwd(x: 32 r, acc: 64 w) scratch 64 {
+    program.launch @k(r arg0[0, 32], w local0[0, 64]) scalars []
+    )" + sum + R"(
+    program.launch @keep(r local0[0, 64], w arg1[0, 64]) scalars []
+  }
+  program.segment @reduce(a: 64 r, b: 64 r, g: 64 w) scratch 0 {
+    program.launch @add(r arg0[0, 64], r arg1[0, 64], w arg2[0, 64]) scalars []
+  }
+  program.segment @update(g: 64 r, w: 64 rw) scratch 0 {
+    program.launch @step(r arg0[0, 64], rw arg1[0, 64]) scalars []
+  }
+  program.parameter "w" f32 [16] at parameters[0, 64] gradient gradients[128, 64] moments ()
+  program.function @train {
+    program.input "x" f32 [16] on <mesh<dp = 2>, [{dp}]> at (inputs[0, 32])
+    program.call @bwd(inputs[0, 32], gradients[0, 64]) using scratch[0, 64] instance "head"
+    program.call @bwd(inputs[0, 32], gradients[64, 64]) using scratch[0, 64] instance "embed"
+    program.call @reduce(gradients[0, 64], gradients[64, 64], gradients[128, 64]) instance "embed"
+    program.call @update(gradients[128, 64], parameters[0, 64]) instance "embed"
+  }
+})");
+}
+
+TEST(Verify, FollowsSumsIntoAccumulators) {
+  EXPECT_EQ(tiedTable("program.collective all_reduce sum f32(r local0[0, 64], "
+                      "w local0[0, 64]) over <mesh<dp = 2>, {dp}> sizes 1 x 1 "
+                      "x 16"),
+            "");
+  std::string errors = tiedTable("");
+  EXPECT_NE(errors.find("not summed over mesh axis 'dp'"), std::string::npos)
+      << errors;
+}
+
 TEST(Verify, FindsAMissingAndASecondUpdate) {
   auto changeLast = [](bool twice) {
     return errorsOfChanged([&](program::ProgramT &table) {

@@ -33,6 +33,13 @@ struct Fault {
   std::function<void(ProgramT &)> apply;
 };
 
+/// A dimension as the parameter's, for its gradient or moments.
+DimensionT &restApart(ProgramT &p,
+                      std::vector<std::unique_ptr<DimensionT>> &dims) {
+  dims.push_back(std::make_unique<DimensionT>(*p.parameters[0]->dims[0]));
+  return *dims.back();
+}
+
 GemmT &gemm(ProgramT &p) {
   return *p.segments[0]->commands[Product]->payload.AsGemm();
 }
@@ -137,6 +144,13 @@ const Fault faults[] = {
        p.parameters[0]->dims[0]->padded = 128;
        p.parameters[0]->parameter->bytes = 128;
      }},
+    {"gradient: has 64 bytes, 128 are", [](auto &p) { restApart(p, p.parameters[0]->gradient_dims).padded = 128; }},
+    {"moment: has 64 bytes, 128 are", [](auto &p) { restApart(p, p.parameters[0]->moment_dims).padded = 128; }},
+    {"moments: dimension 0 has 7 elements, that of its parameter", [](auto &p) { restApart(p, p.parameters[0]->moment_dims).size = 7; }},
+    {"gradient: it has 2 dimensions, its parameter 1", [](auto &p) {
+       restApart(p, p.parameters[0]->gradient_dims);
+       restApart(p, p.parameters[0]->gradient_dims).axes.clear();
+     }},
     {"moment: [64, +64) leaves", [](auto &p) { p.regions[1]->bytes = 96; p.functions.clear(); }},
 };
 
@@ -178,7 +192,9 @@ void walk(const runtime::Program &program) {
       program.mesh().memberIndex(last, group->axes());
   if (auto *parameters = program.table().parameters())
     for (auto *parameter : *parameters)
-      program.mesh().box(last, parameter->dims());
+      for (auto *dims : {parameter->dims(), gradientDims(*parameter),
+                         momentDims(*parameter)})
+        program.mesh().box(last, dims);
 }
 
 TEST(Program, DamagedBytesNeverDoHarm) {

@@ -41,6 +41,15 @@ struct StepScalar {
   }
 };
 
+/// How gradient and moments lie: where the Program says, or as the parameter.
+inline const Dimensions *gradientDims(const program::Parameter &parameter) {
+  return parameter.gradient_dims() ? parameter.gradient_dims()
+                                   : parameter.dims();
+}
+inline const Dimensions *momentDims(const program::Parameter &parameter) {
+  return parameter.moment_dims() ? parameter.moment_dims() : parameter.dims();
+}
+
 /// Bytes of one element; 0 for a type that does not exist.
 int64_t bytesOf(program::DType type);
 

@@ -176,14 +176,21 @@ def Program_CallOp : Program_Op<"call", [
 
 def Program_ParameterOp : Program_Op<"parameter"> {
   let summary = "a trained tensor: its memory, initialisation, gradient and moments";
+  let description = [{
+    Gradient and moments lie as the parameter does, unless they are said to rest
+    elsewhere.
+  }];
   let arguments = (ins StrAttr:$name, TypeAttr:$type, DenseI64ArrayAttr:$shape,
                        OptionalAttr<Stretto_DistAttr>:$dist, OptionalAttr<ArrayAttr>:$dims,
                        OptionalAttr<Stretto_InitAttr>:$init, Program_SlotAttr:$slot,
-                       OptionalAttr<Program_SlotAttr>:$gradient, Program_Slots:$moments);
+                       OptionalAttr<Program_SlotAttr>:$gradient, Program_Slots:$moments,
+                       OptionalAttr<Stretto_DistAttr>:$gradientDist,
+                       OptionalAttr<Stretto_DistAttr>:$momentDist);
   let assemblyFormat = [{
     $name $type $shape (`dims` $dims^)? (`on` $dist^)? (`init` $init^)?
     `at` custom<Slot>($slot) (`gradient` custom<Slot>($gradient)^)?
-    `moments` custom<Slots>($moments) attr-dict
+    `moments` custom<Slots>($moments) (`gradient_on` $gradientDist^)?
+    (`moments_on` $momentDist^)? attr-dict
   }];
 }
 
