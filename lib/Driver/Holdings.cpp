@@ -111,7 +111,7 @@ SmallVector<Holding> Holdings::of(Operation *op, ArrayRef<AxisRef> axes,
   if (!ruled || op->getNumResults() == 0)
     return found;
   OpRule rule = ruled.getShardingRule();
-  FailureOr<Placement> placement = readPlacement(op, rule, false);
+  FailureOr<Placement> placement = readPlacement(op, rule);
   if (failed(placement))
     return found;
   auto isSummed = [&](unsigned factor) {

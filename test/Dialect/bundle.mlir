@@ -49,7 +49,7 @@ stretto.segment @f(%w: tensor<4xf32>) -> (tensor<4xf32>) attributes {direction =
 }
 stretto.step @train(%p: tuple<tensor<4xf32>, tensor<8xf32>>
       {stretto.binding = "param:l", stretto.members = #stretto.members<[{name = "w"}, {name = "v"}]>}) {
-  // expected-error @below {{operand types do not match segment @f}}
+  // expected-error @below {{passes 2 values, but segment @f takes 1}}
   %y = stretto.invoke @f(%p) instance "l" : (tuple<tensor<4xf32>, tensor<8xf32>>) -> tensor<4xf32>
   stretto.yield
 }

@@ -136,7 +136,8 @@ stretto.segment @sizes_are_positive(%a: tensor<4x8xf32>, %b: tensor<8x6xf32>) ->
 #rows = #stretto.dist<mesh<tp = 2>, [{tp}], padded [6]>
 #more = #stretto.dist<mesh<tp = 2>, [{tp}], padded [8]>
 stretto.segment @padding_of_a_sharded_dimension(%x: tensor<5xf32, #rows>) -> tensor<5xf32, #more> attributes {direction = "forward"} {
-  // expected-error @below {{dimension 0 is sharded over {tp}; gather it before its padding changes}}
+  // expected-error @below {{changes the padding of dimension 0, which is sharded over {tp}: 5xf32 [{tp}], padded [6] to 5xf32 [{tp}], padded [8]; gather it before}}
+  // expected-note @below {{this would fit: stretto.reshard %arg0 : [{tp}], padded [6] -> [{tp}], padded [8]}}
   %y = stretto.pad_extent %x : tensor<5xf32, #rows> -> tensor<5xf32, #more>
   stretto.yield %y : tensor<5xf32, #more>
 }
@@ -146,7 +147,8 @@ stretto.segment @padding_of_a_sharded_dimension(%x: tensor<5xf32, #rows>) -> ten
 #whole = #stretto.dist<mesh<tp = 2>, [{}]>
 #rows = #stretto.dist<mesh<tp = 2>, [{tp}]>
 stretto.segment @pad_is_no_slice(%x: tensor<4xf32, #whole>) -> tensor<4xf32, #rows> attributes {direction = "forward"} {
-  // expected-error @below {{may change nothing but padded extents}}
+  // expected-error @below {{may change nothing but padded extents: 4xf32 [{}] to 4xf32 [{tp}]}}
+  // expected-note @below {{this would fit: stretto.reshard %arg0 : [{}] -> [{tp}]}}
   %y = stretto.pad_extent %x : tensor<4xf32, #whole> -> tensor<4xf32, #rows>
   stretto.yield %y : tensor<4xf32, #rows>
 }
@@ -208,7 +210,7 @@ stretto.segment @scalars(%x: tensor<4xf32>) -> tensor<4xf32> attributes {directi
 // -----
 
 stretto.step @slices(%x: tensor<2x4xf32>, %s: tensor<f32>) -> tensor<f32> {
-  // expected-error @below {{the body takes 'tensor<3xf32>' as a slice of 'tensor<2x4xf32>'}}
+  // expected-error @below {{the body takes 3xf32 as a slice of 2x4xf32; a slice has the shape without its leading dimension}}
   %r = "stretto.microbatches"(%x, %s) <{count = 2 : i64, operandSegmentSizes = array<i32: 1, 1>}> ({
   ^bb0(%slice: tensor<3xf32>, %c: tensor<f32>):
     stretto.yield %c : tensor<f32>
@@ -219,7 +221,7 @@ stretto.step @slices(%x: tensor<2x4xf32>, %s: tensor<f32>) -> tensor<f32> {
 // -----
 
 stretto.step @carried(%x: tensor<2x4xf32>, %s: tensor<f32>) -> tensor<f32> {
-  // expected-error @below {{the body must take the carried values with their types}}
+  // expected-error @below {{carried value 0 enters as f32, but the body takes 1xf32; this would fit: the body takes f32}}
   %r = "stretto.microbatches"(%x, %s) <{count = 2 : i64, operandSegmentSizes = array<i32: 1, 1>}> ({
   ^bb0(%slice: tensor<4xf32>, %c: tensor<1xf32>):
     stretto.yield %s : tensor<f32>

@@ -73,7 +73,8 @@ module attributes {stretto.links = {tp = {speed = 1.0}}} {
 #max = #stretto.dist<mesh<tp = 4>, [{}], max {tp}>
 #whole = #stretto.dist<mesh<tp = 4>, [{}]>
 stretto.segment @no_zeros(%x: tensor<64xf32, #whole>) -> tensor<64xf32, #max> attributes {direction = "forward"} {
-  // expected-error @+1 {{makes a partial max over {tp} of a value that has none; only a sum has zeros to add}}
+  // expected-error @+2 {{makes a partial max over {tp} of a value that has none, [{}] to [{}], max {tp}; only a sum has zeros to add}}
+  // expected-note @+1 {{this would fit: stretto.reshard %arg0 : [{}] -> [{}]}}
   %y = stretto.reshard %x : tensor<64xf32, #whole> -> tensor<64xf32, #max>
   stretto.yield %y : tensor<64xf32, #max>
 }

@@ -8,6 +8,7 @@
 #include "ArgumentWishes.h"
 #include "AssignBody.h"
 #include "Requests.h"
+#include "stretto/Dialect/Stretto/IR/Describe.h"
 #include "stretto/Transforms/Shard/Passes.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -428,6 +429,36 @@ static DistAttr dropLeading(DistAttr dist) {
                        ReduceKind::Sum, dist.getPaddedExtents().drop_front());
 }
 
+/// "[{dp}, {}]" as a constraint that wants exactly this.
+static std::string constraintText(DistAttr dist) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << "#stretto.constraint<";
+  printBody(os,
+            DistAttr::get(dist.getContext(), dist.getMesh(), dist.getDims()));
+  os << ">";
+  return text;
+}
+
+/// A carried value lies as it entered; it must come out of the body so.
+static LogicalResult carriedChanges(MicrobatchesOp loop, unsigned index,
+                                    Value value, Type enters) {
+  InFlightDiagnostic error = loop.emitOpError("carried value ")
+                             << index << " changes its distribution from "
+                             << describe(enters) << " to "
+                             << describe(value.getType());
+  auto invoke = value.getDefiningOp<InvokeOp>();
+  DistAttr wanted = getDist(enters);
+  if (!invoke || !wanted)
+    return error << "; carry a value that lies alike at both ends";
+  error.attachNote(invoke.getLoc())
+      << "this would fit: result " << cast<OpResult>(value).getResultNumber()
+      << " of @" << invoke.getCallee()
+      << " with stretto.constraint = " << constraintText(wanted)
+      << ", or in it a last " << reshardText("%result", getDist(value), wanted);
+  return error;
+}
+
 LogicalResult StepAssigner::visit(MicrobatchesOp loop) {
   Block &body = loop.getBody().front();
   unsigned numInputs = loop.getInputs().size();
@@ -448,9 +479,10 @@ LogicalResult StepAssigner::visit(MicrobatchesOp loop) {
         open.setType(value.getType());
     if (argument.getType() != value.getType() ||
         initial.getType() != value.getType())
-      return loop.emitOpError("carried value ")
-             << i << " changes its distribution from " << argument.getType()
-             << " to " << value.getType();
+      return carriedChanges(loop, i, value,
+                            argument.getType() != value.getType()
+                                ? argument.getType()
+                                : initial.getType());
     loop.getResult(i).setType(value.getType());
   }
   return success();
@@ -464,7 +496,8 @@ LogicalResult StepAssigner::visitBlock(Block &block) {
     else if (auto invoke = dyn_cast<InvokeOp>(op))
       result = visit(invoke);
     else if (!isa<ZerosOp, YieldOp>(op))
-      result = op.emitOpError("is not allowed at step level");
+      result = op.emitOpError("is not allowed at step level; put it into a "
+                              "segment and invoke that");
     if (failed(result))
       return failure();
   }

@@ -151,7 +151,9 @@ LogicalResult BodyAssigner::visit(Operation *op) {
   builder.setInsertionPoint(op);
   auto ruled = dyn_cast<ShardingRule>(op);
   if (!ruled)
-    return op->emitOpError("has no sharding rule; it cannot be distributed");
+    return op->emitOpError(
+        "has no sharding rule; it cannot be distributed; before assign, "
+        "stretto.constrain says where a value lies");
   if (addWhereItRests(op) || takeFromOther(op))
     return success();
   for (Value open : op->getOperands())

@@ -7,6 +7,7 @@
 
 #include "Requests.h"
 #include "mlir/IR/IRMapping.h"
+#include "stretto/Dialect/Stretto/IR/Describe.h"
 #include "stretto/Dialect/Stretto/Transforms/Decompose.h"
 #include "stretto/Transforms/Shard/Passes.h"
 
@@ -182,12 +183,16 @@ struct VerifyLocalPass : stretto::impl::VerifyLocalPassBase<VerifyLocalPass> {
   void runOnOperation() override {
     WalkResult result = getOperation().walk([&](Operation *op) {
       if (isa<ReshardOp>(op)) {
-        op->emitOpError("is left after localize");
+        op->emitOpError("is left after localize: ")
+            << describe(op->getOperand(0).getType()) << " to "
+            << describe(op->getResult(0).getType())
+            << "; run plan-reshards before localize";
         return WalkResult::interrupt();
       }
       for (Type type : op->getResultTypes())
         if (hasEncoding(type)) {
-          op->emitOpError("has an encoding after localize");
+          op->emitOpError("has an encoding after localize: ")
+              << describe(type) << "; from here on types are local and bare";
           return WalkResult::interrupt();
         }
       return WalkResult::advance();

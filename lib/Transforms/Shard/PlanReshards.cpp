@@ -7,6 +7,7 @@
 
 #include "Requests.h"
 #include "mlir/IR/Builders.h"
+#include "stretto/Dialect/Stretto/IR/Describe.h"
 #include "stretto/Transforms/Shard/Passes.h"
 #include "stretto/Transforms/Shard/ReshardSearch.h"
 
@@ -102,27 +103,6 @@ void ReshardBuilder::take(const ReshardHop &hop) {
   }
 }
 
-/// What cannot be done in any number of steps.
-static LogicalResult verifyReshard(ReshardOp op, DistAttr from, DistAttr to) {
-  if (from.getMesh() != to.getMesh())
-    return op.emitOpError("leads from mesh ")
-           << from.getMesh() << " to mesh " << to.getMesh();
-  SmallVector<AxisRef> added =
-      subtractAxes(to.getPartialAxes(), from.getPartialAxes());
-  if (!added.empty() && to.getPartialKind() != ReduceKind::Sum)
-    return op.emitOpError("makes a partial ")
-           << stringifyReduceKind(to.getPartialKind()) << " over "
-           << toString(to.getMesh(), added)
-           << " of a value that has none; only a sum has zeros to add";
-  if (from.isPartial() && to.isPartial() &&
-      from.getPartialKind() != to.getPartialKind())
-    return op.emitOpError("turns a partial ")
-           << stringifyReduceKind(from.getPartialKind()) << " into a partial "
-           << stringifyReduceKind(to.getPartialKind())
-           << "; reduce it to a whole value in between";
-  return success();
-}
-
 //===----------------------------------------------------------------------===//
 // Remarks
 //===----------------------------------------------------------------------===//
@@ -143,8 +123,9 @@ static void remarkOn(ReshardOp op, const ReshardPath &path, double mostBytes) {
   DistAttr from = getDist(op.getX()), to = getDist(op.getResult());
   auto tell = [&](const Twine &what) {
     InFlightDiagnostic remark = op.emitRemark();
-    remark << "moving a value from " << from << " to " << to << " " << what
-           << " (" << describe(from.getMesh(), path) << ")";
+    remark << "moving " << nameOf(op.getX()) << ", "
+           << describe(op.getX().getType()) << ", to " << describe(to) << " "
+           << what << " (" << describe(from.getMesh(), path) << ")";
     if (std::optional<StringRef> cause = op.getCause())
       remark.attachNote(op.getLoc()) << "moved because: " << *cause;
     return remark;
@@ -183,10 +164,10 @@ private:
   LogicalResult plan(ReshardOp op) {
     DistAttr from = getDist(op.getX()), to = getDist(op.getResult());
     if (!from || !to)
-      return op.emitOpError(
-          "needs a distribution on both sides; run assign first");
-    if (failed(verifyReshard(op, from, to)))
-      return failure();
+      return op.emitOpError("leads from ")
+             << describe(op.getX().getType()) << " to "
+             << describe(op.getResult().getType())
+             << "; it needs a distribution on both sides: run assign first";
     FailureOr<ReshardPlanner *> planner = plannerFor(from.getMesh());
     if (failed(planner))
       return failure();
@@ -198,7 +179,9 @@ private:
     Value value = ReshardBuilder(op).build(path);
     if (value.getType() != op.getResult().getType())
       return op.emitOpError("cannot be planned: reached ")
-             << value.getType() << ", wanted " << op.getResult().getType();
+             << describe(value.getType()) << " of " << describe(from)
+             << ", wanted " << describe(to)
+             << "; write a reshard to whole values and one to what is wanted";
     op.getResult().replaceAllUsesWith(value);
     op.erase();
     return success();

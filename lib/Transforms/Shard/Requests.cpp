@@ -132,7 +132,8 @@ FailureOr<DistAttr> shard::distributionFor(Location loc, MeshAttr mesh,
     return DistAttr::get(mesh.getContext(), mesh, dims);
   if (constraint.getRank() != shape.size())
     return emitError(loc) << "constraint of rank " << constraint.getRank()
-                          << " on a value of rank " << shape.size();
+                          << " on a value of rank " << shape.size()
+                          << "; write one {axes} or {?} per dimension";
   SmallVector<unsigned> order =
       llvm::to_vector(llvm::seq<unsigned>(0, shape.size()));
   llvm::stable_sort(order, [&](unsigned a, unsigned b) {

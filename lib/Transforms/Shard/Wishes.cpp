@@ -34,7 +34,8 @@ LogicalResult Wishes::read(Value value, ConstraintAttr constraint,
   auto type = cast<RankedTensorType>(value.getType());
   if (constraint.getRank() != type.getRank())
     return emitError(loc) << "constraint of rank " << constraint.getRank()
-                          << " on a value of rank " << type.getRank();
+                          << " on a value of rank " << type.getRank()
+                          << "; write one {axes} or {?} per dimension";
   auto never = resolveNames(loc, mesh, constraint.getReplicatedAxes());
   if (failed(never) ||
       failed(resolveNames(loc, mesh, constraint.getPartialAxes())))

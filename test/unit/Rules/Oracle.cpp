@@ -549,9 +549,15 @@ private:
 };
 } // namespace
 
+OwningOpRef<ModuleOp> rules::parseSample(MLIRContext &context,
+                                         const Sample &sample,
+                                         int64_t numRanks) {
+  return parseSourceString<ModuleOp>(moduleText(sample, numRanks),
+                                     ParserConfig(&context));
+}
+
 std::vector<Verdict> rules::judge(MLIRContext &context, const Sample &sample,
                                   int64_t numRanks) {
-  auto module = parseSourceString<ModuleOp>(moduleText(sample, numRanks),
-                                            ParserConfig(&context));
+  OwningOpRef<ModuleOp> module = parseSample(context, sample, numRanks);
   return module ? Judge(*module, numRanks).run() : std::vector<Verdict>();
 }

@@ -11,7 +11,9 @@
 #define STRETTO_TEST_UNIT_RULES_ORACLE_H
 
 #include "Samples.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "stretto/Interpreter/Layout.h"
 
 namespace stretto::rules {
@@ -41,6 +43,10 @@ struct Verdict {
 
 /// The context in which samples are parsed and run; diagnostics are dropped.
 std::unique_ptr<mlir::MLIRContext> makeContext();
+
+/// The sample as the one operation of a segment; null when it does not parse.
+mlir::OwningOpRef<mlir::ModuleOp>
+parseSample(mlir::MLIRContext &context, const Sample &sample, int64_t numRanks);
 
 /// All placements of `sample` on `numRanks` ranks that are sound, offered or
 /// ask for whole blocked dimensions (those that a decomposition may serve).

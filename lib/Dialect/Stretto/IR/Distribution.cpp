@@ -1,6 +1,8 @@
 //===- Distribution.cpp - from factor axes to distributions ---------------===//
 
 #include "stretto/Dialect/Stretto/IR/Distribution.h"
+#include "stretto/Dialect/Stretto/IR/Describe.h"
+#include "stretto/Dialect/Stretto/IR/Fit.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -82,12 +84,20 @@ SmallVector<AxisRef> stretto::subtractAxes(ArrayRef<AxisRef> axes,
   return rest;
 }
 
-/// Elements of the parts of a compound dimension after the first.
+/// Elements of the parts of a compound dimension after the first; 1 when they
+/// are none or cannot be counted.
 static int64_t minorSize(ArrayRef<unsigned> factors, ArrayRef<int64_t> sizes) {
   int64_t product = 1;
   for (unsigned factor : factors.drop_front())
-    product *= sizes[factor];
+    if (sizes[factor] < 1 || llvm::MulOverflow(product, sizes[factor], product))
+      return 1;
   return product;
+}
+
+int64_t stretto::paddedUnits(DistAttr dist, unsigned dim,
+                             ArrayRef<unsigned> factors,
+                             ArrayRef<int64_t> sizes) {
+  return dist.getPaddedExtents()[dim] / minorSize(factors, sizes);
 }
 
 FailureOr<SmallVector<SmallVector<AxisRef>>>
@@ -144,339 +154,353 @@ SmallVector<AxisRef> stretto::reductionAxes(const OpRule &rule, unsigned result,
 }
 
 //===----------------------------------------------------------------------===//
-// What would fit
-//===----------------------------------------------------------------------===//
-
-/// `stretto.reshard %x : A -> B` as text, to be pasted before the operation.
-static std::string reshardText(Value value, Type from, Type to) {
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  os << "stretto.reshard ";
-  // Verifying again to print nicely would come back here.
-  value.printAsOperand(os, OpPrintingFlags().assumeVerified());
-  os << " : " << from << " -> " << to;
-  return text;
-}
-
-/// Notes the reshard of `operand` to `wanted` that would make the operation
-/// fit.
-static LogicalResult hintOperand(InFlightDiagnostic error, Value operand,
-                                 DistAttr wanted) {
-  auto type = cast<RankedTensorType>(operand.getType());
-  error.attachNote(operand.getLoc())
-      << "this would fit: "
-      << reshardText(operand, type, withDist(type, wanted));
-  return error;
-}
-
-/// A result's type follows from its operands: notes the type, and the reshard
-/// after the operation to the type that was claimed.
-static LogicalResult hintResult(InFlightDiagnostic error, Value result,
-                                DistAttr follows) {
-  auto claimed = cast<RankedTensorType>(result.getType());
-  Type type = withDist(claimed, follows);
-  error.attachNote(result.getLoc())
-      << "this would fit: the result is " << type << ", then "
-      << reshardText(result, type, claimed);
-  return error;
-}
-
-/// The axes that can be used beside `taken`.
-static SmallVector<AxisRef> without(ArrayRef<AxisRef> axes,
-                                    ArrayRef<AxisRef> taken) {
-  SmallVector<AxisRef> rest;
-  for (AxisRef axis : axes)
-    if (!axesOverlap(axis, taken))
-      rest.push_back(axis);
-  return rest;
-}
-
-/// `dist` with other axes and another padded extent along `dim`; axes that
-/// other dimensions or the partial state have are taken from these.
-static DistAttr withDim(DistAttr dist, unsigned dim, ArrayRef<AxisRef> axes,
-                        int64_t padded) {
-  SmallVector<SmallVector<AxisRef>> dims = dist.getDims();
-  SmallVector<int64_t> extents(dist.getPaddedExtents());
-  for (auto [other, list] : llvm::enumerate(dims))
-    if (axesOverlap(list, axes)) {
-      list.clear();
-      extents[other] = 0;
-    }
-  dims[dim].assign(axes.begin(), axes.end());
-  extents[dim] = padded;
-  return DistAttr::get(dist.getContext(), dist.getMesh(), dims,
-                       without(dist.getPartialAxes(), axes),
-                       dist.getPartialKind(), extents);
-}
-
-/// The distribution that `placement` gives a value of `dims` that now has
-/// `dist`; of axes that two dimensions hold, the first one keeps them.
-static DistAttr fitting(DistAttr dist, const DimFactors &dims,
-                        const Placement &placement) {
-  SmallVector<SmallVector<AxisRef>> axes;
-  SmallVector<int64_t> padded;
-  SmallVector<AxisRef> used;
-  for (const auto &dim : dims) {
-    SmallVector<AxisRef> list;
-    for (unsigned factor : dim)
-      llvm::append_range(list, placement.axes[factor]);
-    bool isFree = !axesOverlap(list, used) && !dim.empty();
-    if (!isFree)
-      list.clear();
-    padded.push_back(isFree ? placement.padded[dim[0]] *
-                                  minorSize(dim, placement.sizes)
-                            : 0);
-    llvm::append_range(used, list);
-    axes.push_back(list);
-  }
-  return DistAttr::get(dist.getContext(), dist.getMesh(), axes,
-                       without(dist.getPartialAxes(), used),
-                       dist.getPartialKind(), padded);
-}
-
-//===----------------------------------------------------------------------===//
 // Reading a placement off types
 //===----------------------------------------------------------------------===//
 
-/// Merges what one value says about its factors into `placement`.
-static LogicalResult readValue(Operation *op, Value value, unsigned index,
-                               const DimFactors &dims, const OpRule &rule,
-                               Placement &placement,
-                               SmallVectorImpl<bool> &known, bool diagnose) {
-  DistAttr dist = getDist(value);
-  bool isResult = value.getDefiningOp() == op;
-  auto complain = [&](const Twine &message, DistAttr wanted) -> LogicalResult {
-    if (!diagnose)
+namespace {
+/// Where a dimension of a value stands in an operation.
+struct Place {
+  bool isResult = false;
+  unsigned index = 0, dim = 0;
+};
+
+/// Holds the distributions of an operation's values against its rule.
+class Reader {
+public:
+  /// `op` names values in complaints; null: nothing is told.
+  Reader(const OpRule &rule, ArrayRef<DistAttr> operands,
+         ArrayRef<DistAttr> results, Operation *op)
+      : rule(rule), operands(operands), results(results), op(op),
+        placement(rule), known(rule.factors.size()) {}
+
+  LogicalResult readPlacement();
+  FailureOr<SmallVector<AxisRef>> passingPartial() const;
+  LogicalResult checkResults(ArrayRef<AxisRef> passing) const;
+  Placement &getPlacement() { return placement; }
+
+private:
+  LogicalResult readValue(bool isResult, unsigned index);
+  LogicalResult readDim(Place place, ArrayRef<unsigned> factors);
+  LogicalResult readFactor(Place place, unsigned factor,
+                           SmallVector<AxisRef> axes, int64_t padded);
+  LogicalResult checkAxesOfFactors(bool complete) const;
+
+  /// Fails, and says why where somebody listens. The text costs something.
+  LogicalResult fail(function_ref<void(InFlightDiagnostic &)> tell) const {
+    if (!op)
       return failure();
-    InFlightDiagnostic error = op->emitOpError()
-                               << (isResult ? "result " : "operand ") << index
-                               << ": " << message;
-    return isResult ? hintResult(std::move(error), value, wanted)
-                    : hintOperand(std::move(error), value, wanted);
-  };
-  for (auto [d, factors] : llvm::enumerate(dims)) {
-    auto split = splitDim(dist, d, factors, rule);
-    if (failed(split))
-      return complain("axes " + toString(dist.getMesh(), dist.getDimAxes(d)) +
-                          " do not split over the parts of dimension " +
-                          Twine(d),
-                      withDim(dist, d, {}, 0));
-    for (auto [factor, axes] : llvm::zip(factors, *split)) {
-      SmallVector<AxisRef> merged = canonicalAxes(axes);
-      // Of a compound dimension the first part alone is padded.
-      int64_t padded =
-          factor == factors[0]
-              ? dist.getPaddedExtents()[d] / minorSize(factors, placement.sizes)
-              : 0;
-      if (rule.factors[factor].kind == FactorKind::Blocked && !merged.empty())
-        return complain("dimension " + Twine(d) +
-                            " must be whole, but lies on " +
-                            toString(dist.getMesh(), merged),
-                        withDim(dist, d, {}, 0));
-      if (known[factor] && (placement.axes[factor] != merged ||
-                            placement.padded[factor] != padded))
-        return complain(
-            "dimension " + Twine(d) + " lies on " +
-                toString(dist.getMesh(), merged) + " (padded " + Twine(padded) +
-                "), elsewhere in the operation the same factor lies on " +
-                toString(dist.getMesh(), placement.axes[factor]) + " (padded " +
-                Twine(placement.padded[factor]) + ")",
-            isResult || factors.size() == 1
-                ? (isResult ? fitting(dist, dims, placement)
-                            : withDim(dist, d, placement.axes[factor],
-                                      placement.padded[factor]))
-                : withDim(dist, d, {}, 0));
-      known[factor] = true;
-      placement.axes[factor] = merged;
-      placement.padded[factor] = padded;
-    }
+    InFlightDiagnostic error = op->emitOpError();
+    tell(error);
+    attachFit(error, op, nearestFit(op, rule));
+    return error;
+  }
+
+  DistAttr distOf(Place place) const {
+    return (place.isResult ? results : operands)[place.index];
+  }
+  std::string axesText(ArrayRef<AxisRef> axes) const {
+    return toString((results.empty() ? operands : results)[0].getMesh(), axes);
+  }
+  /// "operand 1, 4x8xf32 [{}, {tp}]".
+  std::string text(Place place) const {
+    Value value = place.isResult ? Value(op->getResult(place.index))
+                                 : op->getOperand(place.index);
+    return ((place.isResult ? "result " : "operand ") + Twine(place.index) +
+            ", " + describe(value.getType()))
+        .str();
+  }
+  /// "{tp}", "{tp}, padded to 10".
+  std::string heldText(ArrayRef<AxisRef> axes, int64_t padded) const {
+    return axesText(axes) +
+           (padded ? ", padded to " + std::to_string(padded) : "");
+  }
+
+  const OpRule &rule;
+  ArrayRef<DistAttr> operands, results;
+  Operation *op;
+  Placement placement;
+  SmallVector<std::optional<Place>> known; // per factor: who said so first
+};
+} // namespace
+
+LogicalResult Reader::readFactor(Place place, unsigned factor,
+                                 SmallVector<AxisRef> axes, int64_t padded) {
+  if (rule.factors[factor].kind == FactorKind::Blocked && !axes.empty())
+    return fail([&](InFlightDiagnostic &error) {
+      error << text(place) << ", has dimension " << place.dim << " on "
+            << axesText(axes)
+            << ", but the operation needs it whole on every rank";
+    });
+  if (known[factor] &&
+      (placement.axes[factor] != axes || placement.padded[factor] != padded))
+    return fail([&](InFlightDiagnostic &error) {
+      Place other = *known[factor];
+      error << text(place) << ", has dimension " << place.dim << " on "
+            << heldText(axes, padded) << ", but " << text(other)
+            << ", has the same in dimension " << other.dim << " on "
+            << heldText(placement.axes[factor], placement.padded[factor]);
+    });
+  known[factor] = place;
+  placement.axes[factor] = axes;
+  placement.padded[factor] = padded;
+  return success();
+}
+
+LogicalResult Reader::readDim(Place place, ArrayRef<unsigned> factors) {
+  DistAttr dist = distOf(place);
+  auto split = splitDim(dist, place.dim, factors, rule);
+  if (failed(split))
+    return fail([&](InFlightDiagnostic &error) {
+      error << text(place) << ", has dimension " << place.dim << " on "
+            << heldText(dist.getDimAxes(place.dim),
+                        dist.getPaddedExtents()[place.dim])
+            << ", which does not split over its parts, ";
+      llvm::interleave(
+          factors, [&](unsigned factor) { error << placement.sizes[factor]; },
+          [&] { error << " x "; });
+    });
+  for (auto [index, factor] : llvm::enumerate(factors)) {
+    // Of a compound dimension the first part alone is padded.
+    int64_t padded =
+        index == 0 ? paddedUnits(dist, place.dim, factors, placement.sizes) : 0;
+    if (failed(
+            readFactor(place, factor, canonicalAxes((*split)[index]), padded)))
+      return failure();
   }
   return success();
 }
 
-/// The first operand with `factor`, and its dimension of it.
-static std::optional<std::pair<Value, unsigned>>
-operandWith(Operation *op, const OpRule &rule, unsigned factor) {
-  for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands))
-    for (auto [dim, factors] : llvm::enumerate(dims))
-      if (llvm::is_contained(factors, factor))
-        return std::pair<Value, unsigned>(operand, dim);
-  return std::nullopt;
+/// Merges what one value says about its factors into the placement.
+LogicalResult Reader::readValue(bool isResult, unsigned index) {
+  const DimFactors &dims = (isResult ? rule.results : rule.operands)[index];
+  for (auto [dim, factors] : llvm::enumerate(dims))
+    if (failed(readDim({isResult, index, unsigned(dim)}, factors)))
+      return failure();
+  return success();
 }
 
 /// An axis serves one factor of an operation, or both sides of a window;
 /// `complete`: both sides have been read.
-static LogicalResult checkAxesOfFactors(Operation *op, const OpRule &rule,
-                                        const Placement &placement,
-                                        bool complete, bool diagnose) {
-  auto text = [&](unsigned factor) {
-    return toString(getDist(op->getResult(0)).getMesh(),
-                    placement.axes[factor]);
-  };
-  // The hint gives an operand's dimension of `factor` other axes.
-  auto hint = [&](InFlightDiagnostic error, unsigned factor,
-                  ArrayRef<AxisRef> axes) -> LogicalResult {
-    auto found = operandWith(op, rule, factor);
-    if (!found)
-      return error;
-    auto [operand, dim] = *found;
-    int64_t size = cast<RankedTensorType>(operand.getType()).getDimSize(dim),
-            extent = llvm::alignTo(size, productOf(axes));
-    return hintOperand(
-        std::move(error), operand,
-        withDim(getDist(operand), dim, axes, extent == size ? 0 : extent));
+LogicalResult Reader::checkAxesOfFactors(bool complete) const {
+  auto where = [&](InFlightDiagnostic &error, unsigned factor) {
+    error << axesText(placement.axes[factor]);
+    if (known[factor])
+      error << " (dimension " << known[factor]->dim << " of "
+            << text(*known[factor]) << ")";
   };
   for (unsigned i = 0; i < rule.factors.size(); ++i) {
     int partner = rule.factors[i].partner;
     if (complete && partner >= 0 &&
-        placement.axes[partner] != placement.axes[i]) {
-      if (!diagnose)
-        return failure();
-      return hint(op->emitOpError("has the two sides of a window on ")
-                      << text(i) << " and " << text(partner),
-                  i, placement.axes[partner]);
-    }
-    for (unsigned j = 0; j < i; ++j) {
-      if (partner == int(j) ||
-          !axesOverlap(placement.axes[i], placement.axes[j]))
-        continue;
-      if (!diagnose)
-        return failure();
-      return hint(op->emitOpError("gives an axis of ")
-                      << text(i) << " to two of its factors",
-                  i, {});
-    }
+        placement.axes[partner] != placement.axes[i])
+      return fail([&](InFlightDiagnostic &error) {
+        error << "has the two sides of a window on ";
+        where(error, std::min<unsigned>(i, partner));
+        error << " and ";
+        where(error, std::max<unsigned>(i, partner));
+      });
+    for (unsigned j = 0; j < i; ++j)
+      if (partner != int(j) &&
+          axesOverlap(placement.axes[i], placement.axes[j]))
+        return fail([&](InFlightDiagnostic &error) {
+          error << "gives an axis to two of its factors: ";
+          where(error, j);
+          error << " and ";
+          where(error, i);
+        });
   }
   return success();
 }
 
-FailureOr<Placement> stretto::readPlacement(Operation *op, const OpRule &rule,
-                                            bool diagnose) {
-  Placement placement(rule);
-  SmallVector<bool> known(rule.factors.size(), false);
-  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
-    if (failed(readValue(op, operand, i, rule.operands[i], rule, placement,
-                         known, diagnose)))
+LogicalResult Reader::readPlacement() {
+  for (unsigned i = 0; i < operands.size(); ++i)
+    if (failed(readValue(/*isResult=*/false, i)))
       return failure();
-  if (failed(checkAxesOfFactors(op, rule, placement, false, diagnose)))
+  if (failed(checkAxesOfFactors(/*complete=*/false)))
     return failure();
-  for (auto [i, result] : llvm::enumerate(op->getResults()))
-    if (failed(readValue(op, result, i, rule.results[i], rule, placement, known,
-                         diagnose)))
+  for (unsigned i = 0; i < results.size(); ++i)
+    if (failed(readValue(/*isResult=*/true, i)))
       return failure();
-  if (failed(checkAxesOfFactors(op, rule, placement, true, diagnose)))
-    return failure();
-  return placement;
+  return checkAxesOfFactors(/*complete=*/true);
 }
 
 /// Axes that may pass as partial sums: the ones of the first linear set whose
 /// operands are all partial over the same axes while nothing else is.
-static FailureOr<SmallVector<AxisRef>>
-passingPartial(Operation *op, const OpRule &rule, const Placement &placement) {
+FailureOr<SmallVector<AxisRef>> Reader::passingPartial() const {
   SmallVector<unsigned> partial;
-  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
-    if (getDist(operand).isPartial())
+  for (auto [i, dist] : llvm::enumerate(operands))
+    if (dist.isPartial())
       partial.push_back(i);
   if (partial.empty())
     return SmallVector<AxisRef>();
-  Value operand = op->getOperand(partial[0]);
-  DistAttr first = getDist(operand), reduced = first.withoutPartial();
-  std::string axes = toString(first.getMesh(), first.getPartialAxes());
-  if (first.getPartialKind() != ReduceKind::Sum)
-    return hintOperand(op->emitOpError("operand ")
-                           << partial[0] << " is a partial "
-                           << stringifyReduceKind(first.getPartialKind())
-                           << "; reduce it first",
-                       operand, reduced);
+  DistAttr first = operands[partial[0]];
+  Place place{false, partial[0]};
+  std::string axes = axesText(first.getPartialAxes());
+  for (unsigned i : partial)
+    if (operands[i].getPartialKind() != ReduceKind::Sum)
+      return fail([&](InFlightDiagnostic &error) {
+        error << text({false, i}) << ", is a partial "
+              << stringifyReduceKind(operands[i].getPartialKind())
+              << ", of which no operation but its reduction makes sense";
+      });
   for (unsigned i : ArrayRef(partial).drop_front())
-    if (getDist(op->getOperand(i)).getPartialAxes() != first.getPartialAxes())
-      return hintOperand(
-          op->emitOpError("operands are partial over different "
-                          "axes: operand ")
-              << partial[0] << " over " << axes << ", operand " << i << " over "
-              << toString(first.getMesh(),
-                          getDist(op->getOperand(i)).getPartialAxes()),
-          operand, reduced);
+    if (operands[i].getPartialAxes() != first.getPartialAxes())
+      return fail([&](InFlightDiagnostic &error) {
+        error << "has operands that are partial over different axes: "
+              << text(place) << ", over " << axes << " and " << text({false, i})
+              << ", over " << axesText(operands[i].getPartialAxes());
+      });
   bool linear = llvm::any_of(rule.linearSets, [&](const LinearSet &set) {
     return ArrayRef<unsigned>(set.operands) == ArrayRef<unsigned>(partial);
   });
   if (!linear)
-    return hintOperand(
-        op->emitOpError("is not linear in its partial operands (partial over ")
-            << axes << "); an all-reduce is missing",
-        operand, reduced);
-  for (const auto &held : placement.axes)
-    if (axesOverlap(held, first.getPartialAxes()))
-      return hintOperand(
-          op->emitOpError(
-              "shards a factor over an axis of its partial operand ")
-              << axes,
-          operand, reduced);
+    return fail([&](InFlightDiagnostic &error) {
+      error << "is not linear in its partial operands (";
+      llvm::interleaveComma(partial, error, [&](unsigned i) {
+        error << text({false, i});
+      });
+      error << "); an all-reduce over " << axes << " is missing";
+    });
+  for (unsigned factor = 0; factor < placement.axes.size(); ++factor)
+    if (axesOverlap(placement.axes[factor], first.getPartialAxes()))
+      return fail([&](InFlightDiagnostic &error) {
+        error << text(place) << ", is a partial sum over an axis on which "
+              << text(*known[factor]) << ", has dimension "
+              << known[factor]->dim;
+      });
   return SmallVector<AxisRef>(first.getPartialAxes());
+}
+
+/// Every result is partial over exactly its reduced axes and what passes.
+LogicalResult Reader::checkResults(ArrayRef<AxisRef> passing) const {
+  for (unsigned i = 0; i < results.size(); ++i) {
+    DistAttr dist = results[i];
+    ReduceKind kind = ReduceKind::Sum;
+    SmallVector<AxisRef> expected = reductionAxes(rule, i, placement, kind);
+    llvm::append_range(expected, passing);
+    llvm::sort(expected);
+    expected = canonicalAxes(expected);
+    if (ArrayRef<AxisRef>(expected) == dist.getPartialAxes() &&
+        (expected.empty() || kind == dist.getPartialKind()))
+      continue;
+    return fail([&](InFlightDiagnostic &error) {
+      error << text({true, i}) << ", is partial over "
+            << axesText(dist.getPartialAxes()) << ", expected "
+            << stringifyReduceKind(kind) << " " << axesText(expected);
+    });
+  }
+  return success();
+}
+
+static SmallVector<DistAttr> distsOf(ValueRange values) {
+  return llvm::map_to_vector(values,
+                             [](Value value) { return getDist(value); });
+}
+
+FailureOr<Placement> stretto::readPlacement(Operation *op, const OpRule &rule) {
+  SmallVector<DistAttr> operands = distsOf(op->getOperands()),
+                        results = distsOf(op->getResults());
+  Reader reader(rule, operands, results, nullptr);
+  if (failed(reader.readPlacement()))
+    return failure();
+  return reader.getPlacement();
+}
+
+static LogicalResult check(Reader &reader) {
+  if (failed(reader.readPlacement()))
+    return failure();
+  FailureOr<SmallVector<AxisRef>> passing = reader.passingPartial();
+  return failure(failed(passing) || failed(reader.checkResults(*passing)));
+}
+
+bool stretto::canReshard(DistAttr from, DistAttr to) {
+  if (from.getMesh() != to.getMesh())
+    return false;
+  if (!to.isPartial())
+    return true;
+  if (from.isPartial() && from.getPartialKind() != to.getPartialKind())
+    return false;
+  return to.getPartialKind() == ReduceKind::Sum ||
+         subtractAxes(to.getPartialAxes(), from.getPartialAxes()).empty();
+}
+
+LogicalResult stretto::checkDistributions(const OpRule &rule,
+                                          ArrayRef<DistAttr> operands,
+                                          ArrayRef<DistAttr> results) {
+  Reader reader(rule, operands, results, nullptr);
+  return check(reader);
+}
+
+//===----------------------------------------------------------------------===//
+// The verifier
+//===----------------------------------------------------------------------===//
+
+/// Calls `visit` with operands and results, their names and types.
+static void forEachValue(Operation *op,
+                         function_ref<void(std::string, Value)> visit) {
+  for (auto [i, value] : llvm::enumerate(op->getOperands()))
+    visit("operand " + std::to_string(i), value);
+  for (auto [i, value] : llvm::enumerate(op->getResults()))
+    visit("result " + std::to_string(i), value);
 }
 
 /// Some values have a distribution and some have none: names one of each.
 static LogicalResult verifyMixed(Operation *op) {
   std::string with, without;
-  auto see = [&](ValueRange values, StringRef what) {
-    for (auto [i, value] : llvm::enumerate(values)) {
-      std::string &first = getDist(value) ? with : without;
-      if (first.empty())
-        first = (what + " " + Twine(i)).str();
-    }
-  };
-  see(op->getOperands(), "operand");
-  see(op->getResults(), "result");
+  forEachValue(op, [&](std::string name, Value value) {
+    std::string &first = getDist(value) ? with : without;
+    if (first.empty())
+      first = name + ", " + describe(value.getType()) + ",";
+  });
   return op->emitOpError("mixes values with and without a distribution: ")
          << with << " has one, " << without
          << " has none; give all of them one (pass assign does) or none";
 }
 
+/// No reshard leads from one mesh to another.
+static LogicalResult verifyOneMesh(Operation *op) {
+  std::string first, other;
+  MeshAttr mesh;
+  forEachValue(op, [&](std::string name, Value value) {
+    MeshAttr its = getDist(value).getMesh();
+    std::string text = name + ", " + describe(value.getType()) +
+                       ", lies on the mesh (" + describe(its) + ")";
+    if (!mesh) {
+      mesh = its;
+      first = text;
+    } else if (its != mesh && other.empty()) {
+      other = text;
+    }
+  });
+  if (other.empty())
+    return success();
+  return op->emitOpError("spans two meshes: ")
+         << first << ", " << other
+         << "; no reshard leads from one to the other: give both the mesh of "
+            "the module, and a group of ranks the axes of it that they vary in";
+}
+
 /// Invariants of a distributed operation, in this order: all or no values are
-/// encoded; factors agree; partial operands pass by linearity; every result is
-/// partial over exactly its reduced axes and what passes.
+/// encoded, on one mesh; factors agree; partial operands pass by linearity;
+/// every result is partial over exactly its reduced axes and what passes.
 LogicalResult stretto::verifyDistribution(Operation *op) {
-  unsigned encoded = 0, total = 0;
-  for (Value value :
-       llvm::concat<Value>(SmallVector<Value>(op->getOperands()),
-                           SmallVector<Value>(op->getResults()))) {
-    ++total;
-    encoded += bool(getDist(value));
-  }
+  SmallVector<DistAttr> operands = distsOf(op->getOperands()),
+                        results = distsOf(op->getResults());
+  unsigned total = operands.size() + results.size();
+  unsigned encoded = llvm::count_if(llvm::concat<DistAttr>(operands, results),
+                                    [](DistAttr dist) { return bool(dist); });
   if (encoded == 0)
     return success();
   if (encoded != total)
     return verifyMixed(op);
+  MeshAttr mesh = (operands.empty() ? results : operands)[0].getMesh();
+  if (llvm::any_of(llvm::concat<DistAttr>(operands, results),
+                   [&](DistAttr dist) { return dist.getMesh() != mesh; }))
+    return verifyOneMesh(op);
   // Rules look at results; their shapes are else checked after traits.
   if (auto typed = dyn_cast<InferTypeOpInterface>(op))
     if (failed(mlir::detail::verifyInferredResultTypes(typed)))
       return failure();
   OpRule rule = cast<ShardingRule>(op).getShardingRule();
-  FailureOr<Placement> placement = readPlacement(op, rule, /*diagnose=*/true);
-  if (failed(placement))
-    return failure();
-  FailureOr<SmallVector<AxisRef>> passing =
-      passingPartial(op, rule, *placement);
-  if (failed(passing))
-    return failure();
-  for (auto [i, result] : llvm::enumerate(op->getResults())) {
-    ReduceKind kind = ReduceKind::Sum;
-    SmallVector<AxisRef> expected = reductionAxes(rule, i, *placement, kind);
-    llvm::append_range(expected, *passing);
-    llvm::sort(expected);
-    expected = canonicalAxes(expected);
-    DistAttr dist = getDist(result);
-    if (ArrayRef<AxisRef>(expected) != dist.getPartialAxes() ||
-        (!expected.empty() && kind != dist.getPartialKind()))
-      return hintResult(op->emitOpError("result ")
-                            << i << " is partial over "
-                            << toString(dist.getMesh(), dist.getPartialAxes())
-                            << ", expected " << stringifyReduceKind(kind) << " "
-                            << toString(dist.getMesh(), expected),
-                        result,
-                        DistAttr::get(dist.getContext(), dist.getMesh(),
-                                      dist.getDims(), expected, kind,
-                                      dist.getPaddedExtents()));
-  }
-  return success();
+  Reader reader(rule, operands, results, op);
+  return check(reader);
 }

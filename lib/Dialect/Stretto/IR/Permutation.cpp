@@ -52,9 +52,8 @@ bool stretto::cutAlike(SmallVectorImpl<AxisRef> &a,
   return cutAsTheOther(a, b) && cutAsTheOther(b, a);
 }
 
-/// Cuts the lists until their digits stand against each other one by one and
-/// both consist of the same sub-axes.
-static bool align(SmallVectorImpl<AxisRef> &a, SmallVectorImpl<AxisRef> &b) {
+bool stretto::alignDigits(SmallVectorImpl<AxisRef> &a,
+                          SmallVectorImpl<AxisRef> &b) {
   for (size_t before = 0; before != a.size() + b.size();) {
     before = a.size() + b.size();
     for (unsigned i = 0; i < a.size() && i < b.size(); ++i)
@@ -71,7 +70,7 @@ double stretto::keptShare(MeshAttr mesh, ArrayRef<AxisRef> group,
                           ArrayRef<AxisRef> to) {
   SmallVector<AxisRef> a = canonicalAxes(group), b = canonicalAxes(to);
   double members = productOf(group);
-  if (!align(a, b)) {
+  if (!alignDigits(a, b)) {
     int64_t kept = 0;
     MLIRContext *context = mesh.getContext();
     for (auto [member, index] :

@@ -3,6 +3,7 @@
 #include "RuleUtils.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
+#include "stretto/Dialect/Stretto/IR/Describe.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -102,6 +103,77 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
 }
 void KernelOp::print(OpAsmPrinter &printer) { printFunction(printer, *this); }
 
+/// May one be resharded to the other?
+static bool differInDistribution(Type from, Type to) {
+  DistAttr a = getDist(from), b = getDist(to);
+  return a && b && a.getMesh() == b.getMesh() &&
+         sameShapesAndElements(from, to);
+}
+
+/// The value that `function` returns as result `index`, if it says so.
+static Value returnedValue(FunctionOpInterface function, unsigned index) {
+  Region *body = function.getCallableRegion();
+  if (!body || body->empty() || body->front().empty())
+    return {};
+  auto yield = dyn_cast<YieldOp>(body->front().back());
+  return yield && index < yield.getNumOperands() ? yield.getOperand(index)
+                                                 : Value();
+}
+
+static std::string symbolOf(FunctionOpInterface function) {
+  return "@" + SymbolTable::getSymbolName(function).getValue().str();
+}
+
+/// `function` returns `has` as result `index`: how it would return `wanted`.
+static std::string reshardBeforeYield(FunctionOpInterface function,
+                                      unsigned index, Type has, Type wanted) {
+  Value value = returnedValue(function, index);
+  return symbolOf(function) + " returns " + describe(wanted) +
+         ", after a last " +
+         reshardText(value ? nameOf(value) : "%result", getDist(has),
+                     getDist(wanted));
+}
+
+/// The first that differs of what a call passes or gets, and what `target`
+/// says; how the two would fit.
+static LogicalResult verifyCallTypes(Operation *call,
+                                     FunctionOpInterface target, StringRef what,
+                                     bool areResults, TypeRange theirs) {
+  TypeRange expected(areResults ? target.getResultTypes()
+                                : target.getArgumentTypes());
+  StringRef verb = areResults ? "returns " : "takes ";
+  if (theirs == expected)
+    return success();
+  if (theirs.size() != expected.size())
+    return (call->emitOpError(areResults ? "gets " : "passes ")
+            << theirs.size() << " values, but " << what << " "
+            << symbolOf(target) << " " << verb << expected.size())
+               .attachNote(target.getLoc())
+           << "declared here";
+  for (unsigned i = 0; i < theirs.size(); ++i) {
+    if (theirs[i] == expected[i])
+      continue;
+    InFlightDiagnostic error =
+        call->emitOpError(areResults ? "result " : "argument ")
+        << i << " is " << describe(theirs[i]) << ", but " << what << " "
+        << symbolOf(target) << " " << verb << describe(expected[i]);
+    Diagnostic &note = error.attachNote(target.getLoc()) << "declared here";
+    if (!differInDistribution(theirs[i], expected[i]))
+      return error;
+    if (areResults)
+      note << "; this would fit: result " << i << " is "
+           << describe(getDist(expected[i])) << ", or "
+           << reshardBeforeYield(target, i, expected[i], theirs[i]);
+    else
+      note << "; this would fit: argument " << i << " of " << symbolOf(target)
+           << " is " << describe(theirs[i]) << ", then "
+           << reshardText("%arg" + std::to_string(i), getDist(theirs[i]),
+                          getDist(expected[i]));
+    return error;
+  }
+  return success();
+}
+
 /// The called symbol exists as an `OpT` that takes and returns these types.
 template <typename OpT>
 static LogicalResult verifyCallee(Operation *call, FlatSymbolRefAttr callee,
@@ -111,17 +183,9 @@ static LogicalResult verifyCallee(Operation *call, FlatSymbolRefAttr callee,
   auto target = symbols.lookupNearestSymbolFrom<OpT>(call, callee);
   if (!target)
     return call->emitOpError("no ") << what << " @" << callee.getValue();
-  if (TypeRange(target.getArgumentTypes()) != arguments)
-    return (call->emitOpError("operand types do not match ")
-            << what << " @" << callee.getValue())
-               .attachNote(target.getLoc())
-           << "declared here";
-  if (TypeRange(target.getResultTypes()) != results)
-    return (call->emitOpError("result types do not match ")
-            << what << " @" << callee.getValue())
-               .attachNote(target.getLoc())
-           << "declared here";
-  return success();
+  return failure(
+      failed(verifyCallTypes(call, target, what, false, arguments)) ||
+      failed(verifyCallTypes(call, target, what, true, results)));
 }
 
 /// What is yielded has the types that the signature promises, distributions
@@ -141,12 +205,24 @@ static LogicalResult verifyYield(FunctionOpInterface op) {
   if (yield.getNumOperands() != expected.size())
     return yield.emitOpError("yields ")
            << yield.getNumOperands() << " values, expected " << expected.size();
-  for (auto [index, type] : llvm::enumerate(yield.getOperandTypes()))
-    if (type != expected[index])
-      return yield.emitOpError("yields ")
-             << type << " as result " << index << ", but @"
-             << SymbolTable::getSymbolName(op).getValue() << " returns "
-             << expected[index];
+  for (auto [index, value] : llvm::enumerate(yield.getOperands())) {
+    if (value.getType() == expected[index])
+      continue;
+    InFlightDiagnostic error = yield.emitOpError("yields ")
+                               << describe(value.getType()) << " as result "
+                               << index << ", but " << symbolOf(op)
+                               << " returns " << describe(expected[index]);
+    if (!differInDistribution(value.getType(), expected[index]))
+      return error;
+    // Reshards are made in segments; a step has none.
+    if (isa<StepOp>(op))
+      error.attachNote(op.getLoc()) << "this would fit: " << symbolOf(op)
+                                    << " returns " << describe(value.getType());
+    else
+      error.attachNote(value.getLoc())
+          << "this would fit: " << reshardText(value, getDist(expected[index]));
+    return error;
+  }
   return success();
 }
 
@@ -324,6 +400,41 @@ LogicalResult StepOp::verify() {
       succeeded(check("result", getResultTypes(), getResAttrsAttr())));
 }
 
+/// A carried value has one type: where it enters, in the body, where it is
+/// yielded and as a result.
+static LogicalResult verifyCarried(MicrobatchesOp loop, unsigned index,
+                                   Type taken, Value yielded) {
+  Type enters = loop.getCarried()[index].getType(),
+       returned = loop.getResult(index).getType();
+  auto complain = [&](StringRef what, Type has) {
+    return loop.emitOpError("carried value ")
+           << index << " enters as " << describe(enters) << ", but the " << what
+           << " " << describe(has);
+  };
+  if (taken != enters)
+    return complain("body takes", taken)
+           << "; this would fit: the body takes " << describe(enters);
+  if (yielded.getType() != enters) {
+    InFlightDiagnostic error = complain("body yields", yielded.getType());
+    auto invoke = yielded.getDefiningOp<InvokeOp>();
+    auto segment = invoke ? SymbolTable::lookupNearestSymbolFrom<SegmentOp>(
+                                invoke, invoke.getCalleeAttr())
+                          : SegmentOp();
+    if (!segment || !differInDistribution(yielded.getType(), enters))
+      return error << "; carry one type";
+    auto result = cast<OpResult>(yielded).getResultNumber();
+    error.attachNote(segment.getLoc())
+        << "this would fit: "
+        << reshardBeforeYield(segment, result, yielded.getType(), enters);
+    return error;
+  }
+  if (returned != enters)
+    return complain("loop returns", returned)
+           << "; this would fit: result " << index << " is "
+           << describe(enters);
+  return success();
+}
+
 LogicalResult MicrobatchesOp::verify() {
   Block &block = getBody().front();
   if (block.getNumArguments() != getInputs().size() + getCarried().size())
@@ -334,18 +445,24 @@ LogicalResult MicrobatchesOp::verify() {
     auto type = dyn_cast<RankedTensorType>(input.getType());
     if (!type || type.getRank() < 1 ||
         type.getDimSize(0) != int64_t(getCount()))
-      return emitOpError("inputs need the leading dimension ") << getCount();
+      return emitOpError("inputs need the leading dimension ")
+             << getCount() << ", got " << describe(input.getType());
     if (!isSliceOf(type, slice.getType()))
       return emitOpError("the body takes ")
-             << slice.getType() << " as a slice of " << type;
+             << describe(slice.getType()) << " as a slice of " << describe(type)
+             << "; a slice has the shape without its leading dimension";
   }
-  if (TypeRange(getCarried()) !=
-      TypeRange(block.getArguments().drop_front(getInputs().size())))
-    return emitOpError(
-        "the body must take the carried values with their types");
   auto yield = block.empty() ? YieldOp() : dyn_cast<YieldOp>(block.back());
-  if (!yield || TypeRange(yield.getOperands()) != TypeRange(getResults()) ||
-      TypeRange(getCarried()) != TypeRange(getResults()))
-    return emitOpError("must yield one value per carried value, of its type");
+  if (!yield || yield.getNumOperands() != getCarried().size() ||
+      getNumResults() != getCarried().size())
+    return emitOpError("must yield and return the ")
+           << getCarried().size() << " values that it carries, yields "
+           << (yield ? yield.getNumOperands() : 0) << " and returns "
+           << getNumResults();
+  for (unsigned i = 0; i < getCarried().size(); ++i)
+    if (failed(verifyCarried(
+            *this, i, block.getArgument(getInputs().size() + i).getType(),
+            yield.getOperand(i))))
+      return failure();
   return success();
 }

@@ -4,11 +4,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "stretto/Dialect/Stretto/IR/StrettoDialect.h"
+#include "stretto/Dialect/Stretto/IR/Describe.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/SmallSet.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -71,8 +72,24 @@ static LogicalResult verifyAxes(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+/// A name as the syntax takes it back: in quotes unless it is a word.
+static void printName(raw_ostream &os, StringRef name) {
+  auto isLetter = [](char c) { return llvm::isAlpha(c) || c == '_'; };
+  bool isWord =
+      !name.empty() && isLetter(name[0]) && llvm::all_of(name, [&](char c) {
+        return isLetter(c) || llvm::isDigit(c) || c == '$' || c == '.';
+      });
+  if (isWord) {
+    os << name;
+    return;
+  }
+  os << '"';
+  llvm::printEscapedString(name, os);
+  os << '"';
+}
+
 static void printAxis(raw_ostream &os, MeshAttr mesh, AxisRef ref) {
-  os << mesh.getNames()[ref.axis].getValue();
+  printName(os, mesh.getNames()[ref.axis].getValue());
   if (ref.pre != 1 || ref.size != mesh.getSizes()[ref.axis])
     os << ":(" << ref.pre << ")" << ref.size;
 }
@@ -346,21 +363,8 @@ Attribute DistAttr::parse(AsmParser &parser, Type) {
 void DistAttr::print(AsmPrinter &printer) const {
   printer << "<";
   printMesh(printer, getMesh());
-  printer << ", [";
-  for (unsigned dim = 0; dim < getRank(); ++dim) {
-    printer << (dim ? ", " : "");
-    printAxes(printer.getStream(), getMesh(), getDimAxes(dim));
-  }
-  printer << "]";
-  if (isPartial()) {
-    printer << ", " << stringifyReduceKind(getPartialKind()) << " ";
-    printAxes(printer.getStream(), getMesh(), getPartialAxes());
-  }
-  if (llvm::any_of(getPaddedExtents(), [](int64_t p) { return p != 0; })) {
-    printer << ", padded [";
-    llvm::interleaveComma(getPaddedExtents(), printer);
-    printer << "]";
-  }
+  printer << ", ";
+  printBody(printer.getStream(), *this);
   printer << ">";
 }
 

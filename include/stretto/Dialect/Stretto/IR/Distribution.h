@@ -59,10 +59,25 @@ llvm::SmallVector<AxisRef> reductionAxes(const OpRule &rule, unsigned result,
                                          const Placement &placement,
                                          ReduceKind &kind);
 
-/// Reads the placement off the encodings of `op`; diagnoses what contradicts
-/// the rule when `diagnose`.
+/// Padded extent of the first of the `factors` that dimension `dim` is made of,
+/// in units of it; 0 = none.
+int64_t paddedUnits(DistAttr dist, unsigned dim,
+                    llvm::ArrayRef<unsigned> factors,
+                    llvm::ArrayRef<int64_t> sizes);
+
+/// Reads the placement off the encodings of `op`; fails when they contradict
+/// the rule.
 mlir::FailureOr<Placement> readPlacement(mlir::Operation *op,
-                                         const OpRule &rule, bool diagnose);
+                                         const OpRule &rule);
+
+/// Is there a way from one distribution to the other? There is, on one mesh,
+/// but to a partial maximum or the like that is not there already.
+bool canReshard(DistAttr from, DistAttr to);
+
+/// Would an operation with this rule take values that lie so?
+mlir::LogicalResult checkDistributions(const OpRule &rule,
+                                       llvm::ArrayRef<DistAttr> operands,
+                                       llvm::ArrayRef<DistAttr> results);
 
 } // namespace stretto
 

@@ -20,6 +20,11 @@ llvm::SmallVector<int64_t> membersBy(GroupAttr group, GroupAttr to);
 bool cutAlike(llvm::SmallVectorImpl<AxisRef> &a,
               llvm::SmallVectorImpl<AxisRef> &b);
 
+/// Cuts both lists into digits that stand against each other one by one, both
+/// the same ones; false when they cannot be.
+bool alignDigits(llvm::SmallVectorImpl<AxisRef> &a,
+                 llvm::SmallVectorImpl<AxisRef> &b);
+
 /// Which part of the members have the same index in both orders. Costs nothing
 /// in the sizes of the axes as long as their digits align.
 double keptShare(MeshAttr mesh, llvm::ArrayRef<AxisRef> group,
