@@ -186,27 +186,33 @@ struct Change {
     llvm::append_range(partial, axes);
   }
 
-  /// The shard of the member with index k by `group` goes to that with index k
-  /// by `to`: wherever a digit of `group` stood stands that of `to`. False:
-  /// the digits do not align, nobody knows.
-  bool permute(GroupAttr group, GroupAttr to) {
-    SmallVector<AxisRef> olds(group.getAxes()), news(to.getAxes());
-    if (!alignDigits(olds, news))
-      return false;
-    auto replace = [&](SmallVector<AxisRef> &list) {
-      SmallVector<AxisRef> cut(list), whole(olds);
-      if (!cutAlike(cut, whole) || whole != olds)
-        return false;
-      for (AxisRef &axis : cut)
-        if (auto *it = llvm::find(olds, axis); it != olds.end())
-          axis = news[it - olds.begin()];
-      list = cut;
-      return true;
-    };
+  /// The member with index k by `to` gets what that with index k by `group`
+  /// has: wherever a run of `group` stood stands that of `to`.
+  void permute(GroupAttr group, GroupAttr to) {
+    SmallVector<AxisRef> members(group.getAxes());
+    dims.push_back(partial);
+    // Each list is cut where a later one is in the second round.
+    for (unsigned round = 0; round < 2; ++round) {
+      for (SmallVector<AxisRef> &list : dims)
+        if (!cutAlike(list, members))
+          problem = "counts members by " + text(group.getAxes()) +
+                    ", which do not align with " + text(list);
+      if (!problem.empty())
+        return;
+      renamed = runsOf(members, to.getAxes());
+      members.clear();
+      for (const AxisRun &run : renamed)
+        llvm::append_range(members, run.from);
+    }
     for (SmallVector<AxisRef> &list : dims)
-      if (!replace(list))
-        return false;
-    return replace(partial);
+      (void)cutAlike(list, members);
+    partial = dims.pop_back_val();
+    bool isKnown = renameRuns(partial, /*isSet=*/true);
+    for (SmallVector<AxisRef> &list : dims)
+      isKnown &= renameRuns(list, /*isSet=*/false);
+    if (!isKnown)
+      problem = "moves parts of shards: counting " + text(group.getAxes()) +
+                " as " + text(to.getAxes()) + " makes no distribution";
   }
 
   /// What all of that makes; null when it is no distribution.
@@ -221,6 +227,48 @@ struct Change {
   }
 
 private:
+  /// Replaces the runs in `list`; false when a part of one is there alone.
+  bool renameRuns(SmallVector<AxisRef> &list, bool isSet) const {
+    SmallVector<AxisRef> rest(list), result;
+    if (isSet) {
+      for (const AxisRun &run : renamed) {
+        unsigned found = llvm::count_if(run.from, [&](AxisRef axis) {
+          return llvm::is_contained(rest, axis);
+        });
+        if (found != 0 && found != run.from.size())
+          return false;
+        if (found == 0)
+          continue;
+        llvm::erase_if(rest, [&](AxisRef axis) {
+          return llvm::is_contained(run.from, axis);
+        });
+        llvm::append_range(result, run.to);
+      }
+      llvm::append_range(result, rest);
+      list = result;
+      return true;
+    }
+    for (ArrayRef<AxisRef> left = rest; !left.empty();) {
+      const auto *run = llvm::find_if(renamed, [&](const AxisRun &run) {
+        return llvm::is_contained(run.from, left.front());
+      });
+      if (run == renamed.end()) {
+        result.push_back(left.front());
+        left = left.drop_front();
+        continue;
+      }
+      size_t length = run->from.size();
+      if (left.take_front(length) != ArrayRef(run->from))
+        return false;
+      llvm::append_range(result, run->to);
+      left = left.drop_front(length);
+    }
+    list = result;
+    return true;
+  }
+
+  SmallVector<AxisRun> renamed;
+
   /// Can each list be cut where the other is?
   static bool align(ArrayRef<AxisRef> a, ArrayRef<AxisRef> b) {
     SmallVector<AxisRef> first(a), second(b);
@@ -248,7 +296,7 @@ private:
 /// Holds the distributions of a collective against what `change` does to the
 /// operand's; success on bare tensors.
 static LogicalResult verifyChange(Operation *op, GroupAttr group,
-                                  function_ref<bool(Change &)> apply) {
+                                  function_ref<void(Change &)> apply) {
   if (failed(verifySides(op)))
     return failure();
   Value operand = op->getOperand(0), result = op->getResult(0);
@@ -261,8 +309,7 @@ static LogicalResult verifyChange(Operation *op, GroupAttr group,
            << describe(operand.getType()) << ", lies on the mesh ("
            << describe(from.getMesh()) << "); name the axes of the latter";
   Change change(from);
-  if (!apply(change))
-    return success();
+  apply(change);
   DistAttr follows = change.result();
   if (follows == to)
     return success();
@@ -338,7 +385,6 @@ LogicalResult AllReduceOp::verify() {
   return failure(failed(verifyShape(*this, getGroup(), -1, -1)) ||
                  failed(verifyChange(*this, getGroup(), [&](Change &change) {
                    change.reduce(getGroup().getAxes(), getKind());
-                   return true;
                  })));
 }
 
@@ -346,7 +392,6 @@ LogicalResult KeepFirstOp::verify() {
   return failure(failed(verifyShape(*this, getGroup(), -1, -1)) ||
                  failed(verifyChange(*this, getGroup(), [&](Change &change) {
                    change.keepFirst(getGroup().getAxes());
-                   return true;
                  })));
 }
 
@@ -355,7 +400,6 @@ LogicalResult AllGatherOp::verify() {
                  failed(verifyShape(*this, getGroup(), getDim(), -1)) ||
                  failed(verifyChange(*this, getGroup(), [&](Change &change) {
                    change.gather(getDim(), getGroup().getAxes());
-                   return true;
                  })));
 }
 
@@ -366,7 +410,6 @@ LogicalResult ReduceScatterOp::verify() {
                    change.reduce(getGroup().getAxes(), getKind());
                    if (change.problem.empty())
                      change.split(getDim(), getGroup().getAxes());
-                   return true;
                  })));
 }
 
@@ -375,7 +418,6 @@ LogicalResult ShardSliceOp::verify() {
                  failed(verifyShape(*this, getGroup(), -1, getDim())) ||
                  failed(verifyChange(*this, getGroup(), [&](Change &change) {
                    change.split(getDim(), getGroup().getAxes());
-                   return true;
                  })));
 }
 
@@ -423,7 +465,6 @@ LogicalResult AllToAllOp::verify() {
     change.gather(getConcatDim(), getGroup().getAxes());
     if (change.problem.empty())
       change.split(getSplitDim(), to.getAxes());
-    return true;
   });
 }
 
@@ -432,6 +473,6 @@ LogicalResult PermuteOp::verify() {
       failed(verifyShape(*this, getGroup(), -1, -1)))
     return failure();
   return verifyChange(*this, getGroup(), [&](Change &change) {
-    return change.permute(getGroup(), getTo());
+    change.permute(getGroup(), getTo());
   });
 }

@@ -52,8 +52,64 @@ bool stretto::cutAlike(SmallVectorImpl<AxisRef> &a,
   return cutAsTheOther(a, b) && cutAsTheOther(b, a);
 }
 
-bool stretto::alignDigits(SmallVectorImpl<AxisRef> &a,
-                          SmallVectorImpl<AxisRef> &b) {
+namespace {
+/// One side of a run that grows.
+struct RunSide {
+  SmallVector<AxisRef> rest; // most major last
+  SmallVector<AxisRef> run;
+  int64_t product = 1;
+
+  explicit RunSide(ArrayRef<AxisRef> list) : rest(list.rbegin(), list.rend()) {}
+
+  void grow() {
+    run.push_back(rest.pop_back_val());
+    product *= run.back().size;
+  }
+  /// Puts what goes beyond `wanted` back, if the last axis can be cut there.
+  bool endAt(int64_t wanted) {
+    AxisRef last = run.back();
+    int64_t before = product / last.size;
+    if (wanted % before != 0 || wanted == before ||
+        last.size % (wanted / before) != 0)
+      return false;
+    int64_t major = wanted / before;
+    rest.push_back({last.axis, last.pre * major, last.size / major});
+    run.back().size = major;
+    product = wanted;
+    return true;
+  }
+  SmallVector<AxisRef> finish() {
+    product = 1;
+    return std::move(run);
+  }
+};
+} // namespace
+
+SmallVector<AxisRun> stretto::runsOf(ArrayRef<AxisRef> from,
+                                     ArrayRef<AxisRef> to) {
+  SmallVector<AxisRun> runs;
+  RunSide a(from), b(to);
+  while (!a.rest.empty() && !b.rest.empty()) {
+    a.grow();
+    b.grow();
+    while (a.product != b.product) {
+      RunSide &less = a.product < b.product ? a : b;
+      RunSide &more = a.product < b.product ? b : a;
+      if (!more.endAt(less.product))
+        less.grow();
+    }
+    AxisRun &run = runs.emplace_back();
+    run.from = a.finish();
+    run.to = b.finish();
+    a.run.clear();
+    b.run.clear();
+  }
+  return runs;
+}
+
+/// Cuts the lists until their digits stand against each other one by one and
+/// both consist of the same sub-axes.
+static bool align(SmallVectorImpl<AxisRef> &a, SmallVectorImpl<AxisRef> &b) {
   for (size_t before = 0; before != a.size() + b.size();) {
     before = a.size() + b.size();
     for (unsigned i = 0; i < a.size() && i < b.size(); ++i)
@@ -70,7 +126,7 @@ double stretto::keptShare(MeshAttr mesh, ArrayRef<AxisRef> group,
                           ArrayRef<AxisRef> to) {
   SmallVector<AxisRef> a = canonicalAxes(group), b = canonicalAxes(to);
   double members = productOf(group);
-  if (!alignDigits(a, b)) {
+  if (!align(a, b)) {
     int64_t kept = 0;
     MLIRContext *context = mesh.getContext();
     for (auto [member, index] :

@@ -20,10 +20,14 @@ llvm::SmallVector<int64_t> membersBy(GroupAttr group, GroupAttr to);
 bool cutAlike(llvm::SmallVectorImpl<AxisRef> &a,
               llvm::SmallVectorImpl<AxisRef> &b);
 
-/// Cuts both lists into digits that stand against each other one by one, both
-/// the same ones; false when they cannot be.
-bool alignDigits(llvm::SmallVectorImpl<AxisRef> &a,
-                 llvm::SmallVectorImpl<AxisRef> &b);
+/// Neighbours in one list that stand where neighbours in another do, with the
+/// same product.
+struct AxisRun {
+  llvm::SmallVector<AxisRef> from, to;
+};
+/// Cuts two lists of one product into runs, as short as their digits allow.
+llvm::SmallVector<AxisRun> runsOf(llvm::ArrayRef<AxisRef> from,
+                                  llvm::ArrayRef<AxisRef> to);
 
 /// Which part of the members have the same index in both orders. Costs nothing
 /// in the sizes of the axes as long as their digits align.
