@@ -78,8 +78,9 @@ static TensorVector exchange(ReduceScatterOp op, ArrayRef<Tensor> members) {
 
 static TensorVector exchange(PermuteOp op, ArrayRef<Tensor> members) {
   TensorVector results;
-  for (int64_t source : membersBy(op.getGroup(), op.getTo()))
-    results.push_back(members[source]);
+  for (int64_t index : membersBy(op.getGroup(), op.getTo()))
+    results.push_back(
+        members[(index + int64_t(op.getShift())) % int64_t(members.size())]);
   return results;
 }
 

@@ -258,7 +258,8 @@ private:
                                  : builder.getStringAttr(collective.cause),
         collective.to.empty()
             ? GroupAttr()
-            : GroupAttr::get(context, mesh, fromAxes(collective.to)));
+            : GroupAttr::get(context, mesh, fromAxes(collective.to)),
+        collective.shift);
   }
 
   //===--------------------------------------------------------------------===//

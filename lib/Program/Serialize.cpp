@@ -295,6 +295,7 @@ private:
     collective.cause = op.getCause().value_or("").str();
     if (GroupAttr to = op.getToAttr())
       collective.to = toAxes(to.getAxes());
+    collective.shift = op.getShift();
     if (failed(setDType(op, op.getType(), collective.dtype)))
       return failure();
     return std::move(collective);

@@ -61,7 +61,8 @@ void forEachCollective(const runtime::Program &program,
         visit(segment, *command, *collective,
               bytesSent(*collective, runtime::Mesh::product(axes),
                         program.mesh().memberIndex(rank, axes),
-                        program.mesh().memberIndex(rank, collective->to())));
+                        program.mesh().sender(rank, collective->to(),
+                                              collective->shift())));
       }
   }
 }

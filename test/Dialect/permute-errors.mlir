@@ -39,3 +39,12 @@ stretto.segment @shape(%x: tensor<4xf32>) -> tensor<4xf32> attributes {direction
   %y = stretto.permute %x {group = #group, to = #group} : tensor<4xf32> -> tensor<1xf32>
   stretto.yield %x : tensor<4xf32>
 }
+
+// -----
+
+#group = #stretto.group<mesh<dp = 2, tp = 4>, {tp}>
+stretto.segment @too_far(%x: tensor<4xf32>) -> tensor<4xf32> attributes {direction = "forward"} {
+  // expected-error @+1 {{goes 4 members on; of 4 it can be 0 to 3}}
+  %y = stretto.permute %x {group = #group, to = #group, shift = 4 : i64} : tensor<4xf32> -> tensor<4xf32>
+  stretto.yield %x : tensor<4xf32>
+}

@@ -170,12 +170,13 @@ private:
   template <typename OpT>
   LogicalResult emitCollective(OpT op, exec::CollectiveKind kind, Sizes sizes,
                                ReduceKind reduce = ReduceKind::Sum,
-                               Attribute source = {}, GroupAttr to = {}) {
+                               Attribute source = {}, GroupAttr to = {},
+                               int64_t shift = 0) {
     exec::CollectiveOp::create(
         builder, op.getLoc(), kind, reduce, elementType(op.getResult()),
         op.getGroup(),
         list({source ? source : read(op.getX()), write(op.getResult())}),
-        sizes.outer, sizes.middle, sizes.inner, op.getCauseAttr(), to);
+        sizes.outer, sizes.middle, sizes.inner, op.getCauseAttr(), to, shift);
     return success();
   }
   LogicalResult emit(AllReduceOp op) {
@@ -194,7 +195,7 @@ private:
   LogicalResult emit(PermuteOp op) {
     return emitCollective(op, exec::CollectiveKind::Permute,
                           splitAt(typeOf(op.getX()), 0), ReduceKind::Sum, {},
-                          op.getTo());
+                          op.getTo(), op.getShift());
   }
   /// Splitting a dimension and concatenating on a more minor one is what the
   /// command does; in the other order the blocks are brought together before.

@@ -99,7 +99,7 @@ void ReshardBuilder::take(const ReshardHop &hop) {
   case Kind::AllReduce:
     return emit<AllReduceOp>(type, group(step.axes), reduction);
   case Kind::Permute:
-    return emit<PermuteOp>(type, group(step.axes), group(step.to));
+    return emit<PermuteOp>(type, group(step.axes), group(step.to), number(0));
   }
 }
 

@@ -171,8 +171,8 @@ private:
     task.source = out.buffers[current.firstBuffer];
     task.target = out.buffers[current.firstBuffer + 1];
     if (task.shape.kind == program::CollectiveKind::Permute)
-      task.sender =
-          context.program->mesh().memberIndex(context.rank, collective.to());
+      task.sender = context.program->mesh().sender(
+          context.rank, collective.to(), collective.shift());
     STRETTO_TRY(task.shape.check());
     STRETTO_TRY(checkOverlap(task));
     bool joins = joinsLast(task);

@@ -209,6 +209,11 @@ Status verifyPayload(const program::Program &program, const Command &command,
   else if (count(collective.to()))
     return reject("only a permutation has an order of its members");
   uint64_t members = Mesh::product(axes);
+  bool shifts = collective.kind() == CollectiveKind::Permute;
+  if (collective.shift() < 0 ||
+      uint64_t(collective.shift()) >= (shifts ? members : 1))
+    return reject("its shift ", collective.shift(), " must be at least 0 and ",
+                  "less than ", shifts ? members : 1);
   uint64_t one =
       saturatingMul(saturatingMul(collective.outer(), collective.inner()),
                     bytesOf(collective.dtype()));

@@ -80,7 +80,7 @@ private:
       return AllReduceOp::create(builder, loc, to, x, members, sum, why);
     default:
       return PermuteOp::create(builder, loc, to, x, members, group(step.to),
-                               why);
+                               number(0), why);
     }
   }
 

@@ -472,7 +472,16 @@ LogicalResult PermuteOp::verify() {
   if (failed(verifyOrder(*this, getGroup(), getTo())) ||
       failed(verifyShape(*this, getGroup(), -1, -1)))
     return failure();
+  int64_t members = getGroup().getNumMembers(), shift = getShift();
+  if (shift < 0 || shift >= members)
+    return emitOpError("goes ") << shift << " members on; of " << members
+                                << " it can be 0 to " << members - 1;
   return verifyChange(*this, getGroup(), [&](Change &change) {
-    change.permute(getGroup(), getTo());
+    if (shift != 0)
+      change.problem = "goes " + std::to_string(shift) +
+                       " members on, which makes no distribution: only local "
+                       "values do";
+    else
+      change.permute(getGroup(), getTo());
   });
 }

@@ -58,6 +58,11 @@ public:
   /// The rank's index within `axes`, major to minor: its member index when the
   /// axes are a group's, its shard index when they are a dimension's.
   int64_t memberIndex(int64_t rank, const AxisRefs *axes) const;
+  /// The member whose block a permutation brings here: `shift` after the one
+  /// that has the rank's index by `to`, counted round.
+  int64_t sender(int64_t rank, const AxisRefs *to, int64_t shift) const {
+    return (memberIndex(rank, to) + shift) % product(to);
+  }
   /// The ranks that differ from `rank` in `axes` only, in member order.
   std::vector<int64_t> members(int64_t rank, const AxisRefs *axes) const;
 

@@ -105,9 +105,9 @@ def Program_CollectiveOp : Program_Command<"collective", "communication of a gro
   let arguments = WithStream<(ins Program_CollectiveKindAttr:$kind, Stretto_ReduceKindAttr:$reduce,
       TypeAttr:$type, Stretto_GroupAttr:$group, Program_Operands:$uses,
       I64Attr:$outer, I64Attr:$middle, I64Attr:$inner, OptionalAttr<StrAttr>:$cause,
-      OptionalAttr<Stretto_GroupAttr>:$to)>.args;
+      OptionalAttr<Stretto_GroupAttr>:$to, DefaultValuedAttr<I64Attr, "0">:$shift)>.args;
   let assemblyFormat = [{
-    `` $kind `` $reduce $type `` custom<Operands>($uses) `over` $group (`to` $to^)?
+    `` $kind `` $reduce $type `` custom<Operands>($uses) `over` $group (`to` $to^)? (`shift` $shift^)?
     `sizes` $outer `x` $middle `x` $inner (`cause` $cause^)? attr-dict
   }];
 }

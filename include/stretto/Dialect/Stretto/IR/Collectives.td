@@ -33,8 +33,8 @@ def Stretto_AllToAllOp : Stretto_CollectiveOp<"all_to_all",
     "split along split_dim, concatenate along concat_dim; block k goes to the member with index k, counted by the axes of `to` when it is there",
     (ins I64Attr:$split_dim, I64Attr:$concat_dim, OptionalAttr<Stretto_GroupAttr>:$to)>;
 def Stretto_PermuteOp : Stretto_CollectiveOp<"permute",
-    "shards move between members: the member with index k by the axes of `to` gets what member k of the group has",
-    (ins Stretto_GroupAttr:$to)>;
+    "shards move between members: the member with index k by the axes of `to` gets what member k + shift of the group has, counted round",
+    (ins Stretto_GroupAttr:$to, DefaultValuedAttr<I64Attr, "0">:$shift)>;
 def Stretto_ShardSliceOp : Stretto_CollectiveOp<"shard_slice",
     "this member's block along dim (no communication)", (ins I64Attr:$dim)>;
 def Stretto_KeepFirstOp : Stretto_CollectiveOp<"keep_first",
