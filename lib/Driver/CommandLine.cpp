@@ -114,7 +114,8 @@ std::optional<int> driver::parseCommandLine(llvm::StringRef command,
   reader.text(OPT_o, line.compile.output);
   reader.text(OPT_dump_dir, line.compile.dumpDir);
   reader.text(OPT_cpu, line.compile.cpu);
-  reader.text(OPT_tensor, line.tensor);
+  if (const Arg *tensor = list.getLastArg(OPT_tensor))
+    line.tensor = tensor->getValue();
   reader.integer(OPT_ranks, line.compile.ranks, 1);
   reader.integer(OPT_rank, line.rank, 0);
   reader.choice(OPT_stop_after, line.stopAfter, parsePhase,

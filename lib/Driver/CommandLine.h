@@ -15,7 +15,7 @@ namespace stretto::driver {
 struct CommandLine {
   CompileOptions compile;
   std::optional<Phase> stopAfter;
-  std::string tensor;
+  std::optional<std::string> tensor;
   int64_t steps = 2;
   int64_t rank = 0;
   double tolerance = 1e-10;

@@ -73,8 +73,14 @@ Compilation::Compilation(CompileOptions options, llvm::raw_ostream &err)
   context.printOpOnDiagnostic(false);
   handler =
       std::make_unique<SourceMgrDiagnosticHandler>(sources, &context, err);
-  // MLIR repeats what an operation has already said better.
-  context.getDiagEngine().registerHandler([](Diagnostic &diagnostic) {
+  // MLIR repeats what an operation has already said better; remarks wait for
+  // the end of their phase.
+  context.getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Remark &&
+        holdsRemarks) {
+      remarks.push_back(std::move(diagnostic));
+      return success();
+    }
     return success(StringRef(diagnostic.str())
                        .ends_with("failed to infer returned types"));
   });
@@ -220,11 +226,23 @@ int Compilation::apply() {
       plan.resolveMicrobatches(recipe.globalBatch, diagnostics);
   if (failed(microbatches) || failed(applyPlan(*moduleRef, plan, diagnostics)))
     return reject(diagnostics);
-  warnIfReplicated(plan, recipe.globalBatch / *microbatches, diagnostics);
+  int64_t samples = recipe.globalBatch / *microbatches;
+  if (failed(checkSplits(plan, samples, recipe.sequence, diagnostics)))
+    return reject(diagnostics);
+  warnIfReplicated(plan, samples, diagnostics);
   diagnostics.print(err); // warnings
   if (failed(applyRecipe(*moduleRef, recipe, *microbatches)))
     return exitInputRejected;
   return exitOk;
+}
+
+/// An error stands above what is only worth a remark.
+void Compilation::tellRemarks() {
+  holdsRemarks = false;
+  for (Diagnostic &remark : remarks)
+    context.getDiagEngine().emit(std::move(remark));
+  remarks.clear();
+  holdsRemarks = true;
 }
 
 int Compilation::runPasses(Phase phase) {
@@ -234,7 +252,10 @@ int Compilation::runPasses(Phase phase) {
                 exitInternal);
   // One verification closes each phase; stretto-opt verifies after each pass.
   manager.enableVerifier(false);
-  if (succeeded(manager.run(*moduleRef)) && succeeded(verify(*moduleRef)))
+  bool isFine =
+      succeeded(manager.run(*moduleRef)) && succeeded(verify(*moduleRef));
+  tellRemarks();
+  if (isFine)
     return exitOk;
   // What goes wrong after the model was derived and typed is ours.
   if (int(phase) <= int(Phase::Distribute))

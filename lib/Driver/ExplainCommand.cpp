@@ -340,7 +340,7 @@ int stretto::runExplainCommand(CommandArguments arguments,
                                   explainCollectives(compilation.module()),
                                   explanation.collectives, err))
     return code;
-  if (!line.tensor.empty() && !keepTensor(explanation, line.tensor, err))
+  if (line.tensor && !keepTensor(explanation, *line.tensor, err))
     return exitInputRejected;
   if (line.json)
     printJson(explanation, out);

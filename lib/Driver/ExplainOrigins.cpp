@@ -64,18 +64,18 @@ static void printJson(ArrayRef<ValueOrigins> values, llvm::raw_ostream &out) {
 std::optional<int> driver::explainOrigins(const CommandLine &line,
                                           llvm::raw_ostream &out,
                                           llvm::raw_ostream &err) {
-  if (line.tensor.empty())
+  if (!line.tensor)
     return std::nullopt;
   Compilation compilation(line.compile, err);
   if (int code = compilation.compile(Phase::Derive))
     return code;
-  auto values = originsOf(compilation.module(), line.tensor);
+  auto values = originsOf(compilation.module(), *line.tensor);
   if (failed(values))
     return exitInputRejected;
   // Unknown names are answered by the tables, which know all parameters.
   if (values->empty())
     return std::nullopt;
-  StringRef segment = StringRef(line.tensor).split(':').first;
+  StringRef segment = StringRef(*line.tensor).split(':').first;
   bool inSegment = segment == values->front().segment;
   if (line.json) {
     if (!inSegment)

@@ -43,8 +43,10 @@ static void readCommon(const OptionReader &arguments,
 
 using ModuleOrFailure = llvm::FailureOr<mlir::OwningOpRef<mlir::ModuleOp>>;
 
+/// `isUsage`: the command line itself is wrong, not the model that it asks for.
 static ModuleOrFailure build(llvm::StringRef name, mlir::MLIRContext &context,
-                             const InputArgList &list, Diagnostics &diags) {
+                             const InputArgList &list, Diagnostics &diags,
+                             bool &isUsage) {
   OptionReader arguments(list, [&](const llvm::Twine &message) {
     (void)diags.error({}, message);
   });
@@ -57,7 +59,7 @@ static ModuleOrFailure build(llvm::StringRef name, mlir::MLIRContext &context,
     readCommon(arguments, options);
     arguments.integer(OPT_max_seq, options.maxSequence);
     refuse(OPT_rope_base, "means nothing for gpt: its positions are learned");
-    if (diags.hasErrors())
+    if ((isUsage = diags.hasErrors()))
       return llvm::failure();
     return buildGpt(&context, options, diags);
   }
@@ -66,7 +68,7 @@ static ModuleOrFailure build(llvm::StringRef name, mlir::MLIRContext &context,
   arguments.number(OPT_rope_base, options.ropeBase);
   refuse(OPT_max_seq, "means nothing for llama: its positions are rotary, of "
                       "any length");
-  if (diags.hasErrors())
+  if ((isUsage = diags.hasErrors()))
     return llvm::failure();
   return buildLlama(&context, options, diags);
 }
@@ -146,10 +148,11 @@ int stretto::runModelCommand(llvm::ArrayRef<const char *> arguments,
   }
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   std::string name = list.getAllArgValues(OPT_INPUT).front();
-  auto module = build(name, context, list, diags);
+  bool isUsage = false;
+  auto module = build(name, context, list, diags, isUsage);
   if (failed(module) || failed(mlir::verify(**module))) {
     diags.print(err);
-    return inputRejected;
+    return isUsage ? usageError : inputRejected;
   }
   std::string text;
   llvm::raw_string_ostream os(text);

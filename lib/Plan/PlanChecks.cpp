@@ -4,6 +4,7 @@
 #include "stretto/Support/Text.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace stretto;
@@ -18,10 +19,14 @@ static void checkAxesImplemented(const Plan &plan, Diagnostics &diags) {
       continue;
     std::string head =
         quote(axis.name + ": " + std::to_string(axis.size)) + ": ";
-    if (axis.name == plan.pipeline.axis)
+    // The name says what it is for, also when the setting names another axis.
+    if (axis.name == plan.pipeline.axis || axis.name == PipelinePolicy().axis)
       (void)diags.error(axis.location,
-                        head + "pipeline parallelism is not implemented yet; "
-                               "use 'pp: 1' and put the ranks on dp or tp");
+                        head +
+                            "pipeline parallelism is not implemented yet; "
+                            "use " +
+                            quote(axis.name + ": 1") +
+                            " and put the ranks on dp or tp");
     if (axis.name == "cp")
       (void)diags.error(axis.location,
                         head + "context parallelism is not implemented yet; "
@@ -63,12 +68,12 @@ static void checkRulesImplemented(const Plan &plan, Diagnostics &diags) {
 static void checkPipelineImplemented(const PipelinePolicy &pipeline,
                                      Diagnostics &diags) {
   const PipelinePolicy defaults;
-  if (pipeline.virtualStages != 1 || pipeline.schedule != defaults.schedule ||
-      !pipeline.layout.empty())
+  if (pipeline.axis != defaults.axis || pipeline.virtualStages != 1 ||
+      pipeline.schedule != defaults.schedule || !pipeline.layout.empty())
     (void)diags.error(pipeline.location,
                       "'pipeline' settings are not implemented yet; leave the "
-                      "line out or use { virtual: 1, schedule: 1f1b, layout: "
-                      "auto }");
+                      "line out or use { axis: pp, virtual: 1, schedule: "
+                      "1f1b, layout: auto }");
 }
 
 static void checkPoliciesImplemented(const Plan &plan, Diagnostics &diags) {
@@ -289,6 +294,33 @@ void NameChecker::checkTensor(const NamedTensor &tensor) {
       }
     used.push_back({dim.name, std::move(placement)});
   }
+}
+
+/// One entry for a dimension of the data against its size.
+static void checkSplit(const Plan &plan, const DimensionRule &dim, int64_t size,
+                       llvm::StringRef what, Diagnostics &diags) {
+  int64_t parts = plan.numParts(dim.axes);
+  if (size % parts == 0)
+    return;
+  (void)diags.error(dim.location,
+                    quote(dim.dimension) + " = " + llvm::Twine(size) + " " +
+                        what + " does not split over " + llvm::Twine(parts) +
+                        " ranks (" + llvm::join(dim.axes, " x ") +
+                        "); choose sizes that divide, or 'uneven: pad'");
+}
+
+llvm::LogicalResult stretto::checkSplits(const Plan &plan, int64_t samples,
+                                         int64_t sequence, Diagnostics &diags) {
+  unsigned before = diags.errorCount();
+  if (plan.uneven == UnevenPolicy::Error)
+    for (const ShardRule &rule : plan.shard)
+      for (const DimensionRule &dim : rule.dimensions) {
+        if (dim.dimension == "batch")
+          checkSplit(plan, dim, samples, "samples of a micro-batch", diags);
+        if (dim.dimension == "seq" || dim.dimension == "kv_seq")
+          checkSplit(plan, dim, sequence, "positions", diags);
+      }
+  return llvm::success(diags.errorCount() == before);
 }
 
 llvm::LogicalResult stretto::checkNames(const Plan &plan,

@@ -162,6 +162,9 @@ llvm::LogicalResult Converter::convertMap(llvm::yaml::MappingNode &from,
     to.items.emplace_back();
     if (failed(convert(entry.getValue(), to.items.back(), depth + 1)))
       return llvm::failure();
+    // Nothing has no place of its own; the parser names that of the next token.
+    if (to.items.back().kind == YamlNode::Kind::Null)
+      to.items.back().location = to.keys.back().location;
   }
   return llvm::success(!stream->failed());
 }

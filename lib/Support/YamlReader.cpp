@@ -205,11 +205,14 @@ void YamlMap::version(llvm::StringRef key, int64_t knownVersion) {
                         "missing the schema version; add '" + wanted + "'");
     return;
   }
-  if (value->isScalar() && value->scalar == llvm::itostr(knownVersion))
+  if (value->isScalar() && !value->isQuoted &&
+      value->scalar == llvm::itostr(knownVersion))
     return;
-  (void)diags.error(value->location, "schema version " + value->describe() +
-                                         " is not known; this build reads '" +
-                                         wanted + "'");
+  bool isText = value->isScalar() && value->isQuoted;
+  (void)diags.error(value->location,
+                    "schema version " + value->describe() +
+                        (isText ? " is text, not a number" : " is not known") +
+                        "; this build reads '" + wanted + "'");
 }
 
 void YamlMap::finish() {

@@ -87,6 +87,7 @@ private:
   int timed(llvm::StringRef name, llvm::function_ref<int()> work);
   int apply();
   int runPasses(Phase phase);
+  void tellRemarks();
   int writeExecutable();
   int dump(Phase phase);
   int dumpFile(Phase phase, llvm::StringRef name, llvm::StringRef text);
@@ -98,6 +99,8 @@ private:
   mlir::MLIRContext context;
   llvm::SourceMgr sources;
   std::unique_ptr<mlir::ScopedDiagnosticHandler> handler;
+  std::vector<mlir::Diagnostic> remarks; // of the phase that runs
+  bool holdsRemarks = true;
   mlir::OwningOpRef<mlir::ModuleOp> moduleRef;
   Recipe recipe;
   Plan plan;

@@ -203,6 +203,10 @@ llvm::FailureOr<Plan> readPlan(llvm::StringRef path, Diagnostics &diagnostics);
 llvm::LogicalResult checkImplemented(const Plan &plan, Diagnostics &);
 /// The product of the mesh must be the number of ranks.
 llvm::LogicalResult checkRanks(const Plan &plan, int64_t ranks, Diagnostics &);
+/// Under `uneven: error`: the samples of a micro-batch and the positions of a
+/// sample must split over the ranks that share them.
+llvm::LogicalResult checkSplits(const Plan &plan, int64_t samples,
+                                int64_t sequence, Diagnostics &);
 /// Checks the rules against a model: globs and dimensions that match nothing,
 /// an axis on two dimensions of one tensor, sizes under `uneven: error`.
 llvm::LogicalResult checkNames(const Plan &plan,

@@ -30,6 +30,42 @@ TEST(PlanImplemented, DataTensorAndSequenceParallelismAre) {
   EXPECT_EQ(refusals("plan: 1\nshard: [{ seq: cp, expert: dp }]\n"), "");
 }
 
+/// Naming another axis does not make `pp` a word without a meaning.
+TEST(PlanImplemented, APipelineAxisIsRefusedUnderAnyName) {
+  EXPECT_EQ(
+      refusals("plan: 1\nmesh: { dp: 1, pp: 2 }\npipeline: { axis: dp }\n"),
+      "p.yaml:2:16: error: 'pp: 2': pipeline parallelism is not "
+      "implemented yet; use 'pp: 1' and put the ranks on dp or tp\n"
+      "p.yaml:3:11: error: 'pipeline' settings are not implemented yet; "
+      "leave the line out or use { axis: pp, virtual: 1, schedule: 1f1b, "
+      "layout: auto }\n");
+  EXPECT_NE(refusals("plan: 1\nmesh: { stages: 2 }\n"
+                     "pipeline: { axis: stages }\n")
+                .find("use 'stages: 1'"),
+            std::string::npos);
+}
+
+static std::string splits(llvm::StringRef text, int64_t samples,
+                          int64_t sequence) {
+  Diagnostics diags;
+  bool ok = succeeded(checkSplits(parse(text), samples, sequence, diags));
+  EXPECT_EQ(ok, !diags.hasErrors());
+  return diags.summary();
+}
+
+TEST(PlanSplits, UnevenErrorHoldsForSamplesAndPositions) {
+  const std::string plan = "plan: 1\nmesh: { dp: 4, tp: 2 }\nshard: [{ batch: "
+                           "dp, seq: { residual: tp } }]\n";
+  EXPECT_EQ(splits(plan + "uneven: error\n", 8, 16), "");
+  EXPECT_EQ(splits(plan + "uneven: pad\n", 6, 17), "");
+  EXPECT_EQ(splits(plan + "uneven: error\n", 6, 17),
+            "p.yaml:3:11: error: 'batch' = 6 samples of a micro-batch does not "
+            "split over 4 ranks (dp); choose sizes that divide, or 'uneven: "
+            "pad'\n"
+            "p.yaml:3:22: error: 'seq' = 17 positions does not split over 2 "
+            "ranks (tp); choose sizes that divide, or 'uneven: pad'\n");
+}
+
 TEST(PlanImplemented, TheRestIsRefusedByName) {
   EXPECT_EQ(refusals("plan: 1\nmesh: { pp: 2, cp: 2 }\n"),
             "p.yaml:2:9: error: 'pp: 2': pipeline parallelism is not "
