@@ -1,6 +1,7 @@
 //===- Compilation.cpp - the phases from a model to an executable ---------===//
 
 #include "stretto/Driver/Compilation.h"
+#include "RecomputeSearch.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
@@ -9,7 +10,9 @@
 #include "stretto/Dialect/Stretto/IR/StrettoOps.h"
 #include "stretto/Driver/Executable.h"
 #include "stretto/Driver/Register.h"
+#include "stretto/Program/Memory.h"
 #include "stretto/Support/Files.h"
+#include "stretto/Support/Text.h"
 #include "stretto/Transforms/Apply/ApplyPlan.h"
 #include "stretto/Transforms/Apply/ApplyRecipe.h"
 #include "llvm/ADT/StringExtras.h"
@@ -233,6 +236,33 @@ int Compilation::apply() {
   diagnostics.print(err); // warnings
   if (failed(applyRecipe(*moduleRef, recipe, *microbatches)))
     return exitInputRejected;
+  return plan.recomputesToFit() ? settleRecompute() : int(exitOk);
+}
+
+static LogicalResult runPhasePasses(ModuleOp module, Phase phase,
+                                    llvm::raw_ostream &err) {
+  PassManager manager(module.getContext());
+  if (failed(parsePassPipeline(phases[int(phase)].passes, manager, err)))
+    return failure();
+  // One verification closes each phase; stretto-opt verifies after each pass.
+  manager.enableVerifier(false);
+  return success(succeeded(manager.run(module)) && succeeded(verify(module)));
+}
+
+/// Asks a copy for its arena, walked to the Program, as often as needed.
+int Compilation::settleRecompute() {
+  auto arenaOf = [&](ModuleOp applied) -> FailureOr<uint64_t> {
+    OwningOpRef<ModuleOp> copy = applied.clone();
+    for (int phase = int(Phase::Derive); phase <= int(Phase::Program); ++phase)
+      if (failed(runPhasePasses(*copy, Phase(phase), llvm::nulls())))
+        return failure();
+    return arenaBytes(memoryOf(*copy));
+  };
+  // What is wrong is said once, by the phases on the module itself.
+  ScopedDiagnosticHandler quiet(&context,
+                                [](Diagnostic &) { return success(); });
+  (void)driver::settleRecompute(*moduleRef, uint64_t(*plan.memoryBytes),
+                                arenaOf);
   return exitOk;
 }
 
@@ -245,18 +275,43 @@ void Compilation::tellRemarks() {
   holdsRemarks = true;
 }
 
+/// The plan's limit, against what the compiled Program takes.
+int Compilation::checkMemory() {
+  std::vector<MemoryRow> rows = memoryOf(*moduleRef);
+  uint64_t arena = arenaBytes(rows);
+  if (!plan.memoryBytes || arena <= uint64_t(*plan.memoryBytes))
+    return exitOk;
+  auto of = [&](program::Region region) {
+    return readableBytes(rows[size_t(region)].bytes);
+  };
+  Diagnostics diagnostics;
+  (void)diagnostics.error(
+      plan.memoryLocation,
+      "a rank takes " + readableBytes(arena) + " (" + Twine(arena) +
+          " B), more than the plan's memory of " +
+          formatBytes(*plan.memoryBytes) +
+          (plan.recomputesToFit()
+               ? ", with all that 'recompute: auto' may repeat"
+               : ""));
+  diagnostics.note(
+      plan.memoryLocation,
+      "parameters " + of(program::Region::Parameters) + ", optimizer " +
+          of(program::Region::Optimizer) + ", gradients " +
+          of(program::Region::Gradients) + ", activations " +
+          of(program::Region::Activations) + ", scratch " +
+          of(program::Region::Scratch) + "; smaller are " +
+          (plan.recomputesToFit() ? "" : "'recompute: auto', ") +
+          "more micro-batches, more tensor parallelism, or sharded state "
+          "('zero')");
+  diagnostics.print(err);
+  return exitNothingFeasible;
+}
+
 int Compilation::runPasses(Phase phase) {
-  PassManager manager(&context);
-  if (failed(parsePassPipeline(phases[int(phase)].passes, manager, err)))
-    return fail("phase '" + phaseName(phase) + "' is not built in",
-                exitInternal);
-  // One verification closes each phase; stretto-opt verifies after each pass.
-  manager.enableVerifier(false);
-  bool isFine =
-      succeeded(manager.run(*moduleRef)) && succeeded(verify(*moduleRef));
+  bool isFine = succeeded(runPhasePasses(*moduleRef, phase, err));
   tellRemarks();
   if (isFine)
-    return exitOk;
+    return phase == Phase::Program ? checkMemory() : int(exitOk);
   // What goes wrong after the model was derived and typed is ours.
   if (int(phase) <= int(Phase::Distribute))
     return exitInputRejected;

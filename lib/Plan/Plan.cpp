@@ -116,6 +116,12 @@ const RecomputeRule *Plan::findRecompute(llvm::StringRef path) const {
   return nullptr;
 }
 
+bool Plan::recomputesToFit() const {
+  return llvm::any_of(recompute, [](const RecomputeRule &rule) {
+    return llvm::is_contained(rule.what, "auto");
+  });
+}
+
 Plan::Placement Plan::resolve(llvm::StringRef path,
                               llvm::StringRef dimension) const {
   Placement placement;

@@ -82,12 +82,6 @@ static void checkPoliciesImplemented(const Plan &plan, Diagnostics &diags) {
       (void)diags.error(rule.location,
                         "'zero' (sharded optimizer state, gradients or "
                         "parameters) is not implemented yet; use 'zero: 0'");
-  for (const RecomputeRule &rule : plan.recompute)
-    if (llvm::is_contained(rule.what, "auto"))
-      (void)diags.error(rule.location,
-                        "'recompute: auto' (to meet a memory limit) is not "
-                        "implemented yet; use 'recompute: selective' or "
-                        "'recompute: full'");
   const OverlapPolicy defaults;
   if (plan.overlap.bucketBytes != defaults.bucketBytes ||
       plan.overlap.prefetch != defaults.prefetch)

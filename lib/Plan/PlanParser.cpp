@@ -34,6 +34,7 @@ private:
   void readZero(const YamlNode &node);
   void readZeroRule(const YamlNode &node, llvm::StringRef path);
   void readRecompute(const YamlNode &node);
+  void readMemory(YamlMap &map);
   void readOverlap(const YamlNode &node);
 
   std::vector<std::string> readAxes(const YamlNode &node, llvm::StringRef what);
@@ -366,6 +367,20 @@ void Parser::readRecompute(const YamlNode &node) {
   }
 }
 
+void Parser::readMemory(YamlMap &map) {
+  int64_t bytes;
+  if (map.bytes("memory", bytes)) {
+    plan.memoryBytes = bytes;
+    plan.memoryLocation = map.find("memory")->location;
+  }
+  for (const RecomputeRule &rule : plan.recompute)
+    if (llvm::is_contained(rule.what, "auto") && !map.find("memory"))
+      (void)diags.error(rule.location,
+                        "'recompute: auto' repeats as much as a memory limit "
+                        "demands, and there is none; add for instance "
+                        "'memory: 16GiB'");
+}
+
 void Parser::readOverlap(const YamlNode &node) {
   YamlMap map(node, "overlap", diags);
   plan.overlap.location = node.location;
@@ -395,6 +410,7 @@ llvm::FailureOr<Plan> Parser::run() {
   static const std::pair<llvm::StringRef, UnevenPolicy> unevenNames[] = {
       {"pad", UnevenPolicy::Pad}, {"error", UnevenPolicy::Error}};
   map.choice<UnevenPolicy>("uneven", plan.uneven, unevenNames);
+  readMemory(map);
   map.finish();
   if (diags.errorCount() != before)
     return llvm::failure();

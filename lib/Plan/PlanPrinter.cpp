@@ -137,6 +137,8 @@ std::string Plan::toYaml() const {
   printPipeline(*this, os);
   printZero(zero, os);
   printRecompute(recompute, os);
+  if (memoryBytes)
+    os << "memory: " << formatBytes(*memoryBytes) << "\n";
   os << "overlap: { bucket: " << formatBytes(overlap.bucketBytes)
      << ", prefetch: " << overlap.prefetch << " }\n";
   return text;

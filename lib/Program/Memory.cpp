@@ -2,6 +2,7 @@
 
 #include "stretto/Program/Memory.h"
 
+#include "stretto/Support/Text.h"
 #include "llvm/Support/Format.h"
 
 using namespace llvm;
@@ -43,38 +44,21 @@ static StringRef nameOf(program::Region region) {
   return exec::stringifyRegion(exec::Region(region));
 }
 
-/// "1.5 MiB", "96 B".
-static std::string readable(uint64_t bytes) {
-  static constexpr const char *units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = double(bytes);
-  unsigned unit = 0;
-  while (value >= 1024 && unit + 1 < std::size(units)) {
-    value /= 1024;
-    ++unit;
-  }
-  std::string text;
-  raw_string_ostream os(text);
-  if (unit)
-    os << format("%.2f ", value) << units[unit];
-  else
-    os << bytes << " B";
-  return text;
-}
-
 void stretto::printMemory(raw_ostream &os, ArrayRef<MemoryRow> rows) {
   uint64_t arena = arenaBytes(rows);
   for (const MemoryRow &row : rows) {
     if (!row.bytes)
       continue;
     os << left_justify(nameOf(row.region), 12)
-       << right_justify(readable(row.bytes), 12)
+       << right_justify(readableBytes(row.bytes), 12)
        << format("%7.1f %%", 100.0 * double(row.bytes) / double(arena));
     if (row.live && *row.live < row.bytes)
       os << format("  %.1f %% fragmentation",
                    100.0 * double(row.bytes - *row.live) / double(row.bytes));
     os << "\n";
   }
-  os << left_justify("arena", 12) << right_justify(readable(arena), 12) << "\n";
+  os << left_justify("arena", 12) << right_justify(readableBytes(arena), 12)
+     << "\n";
 }
 
 json::Value stretto::toJson(ArrayRef<MemoryRow> rows) {

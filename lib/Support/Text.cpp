@@ -116,6 +116,18 @@ std::string stretto::formatBytes(int64_t bytes) {
   return llvm::itostr(bytes);
 }
 
+std::string stretto::readableBytes(uint64_t bytes) {
+  static constexpr const char *units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  double value = double(bytes);
+  unsigned unit = 0;
+  for (; value >= 1024 && unit + 1 < std::size(units); ++unit)
+    value /= 1024;
+  char buffer[40];
+  std::snprintf(buffer, sizeof(buffer), unit ? "%.2f %s" : "%.0f %s", value,
+                units[unit]);
+  return buffer;
+}
+
 std::string stretto::formatNumber(double value) {
   char buffer[40];
   for (int digits = 1; digits <= 17; ++digits) {

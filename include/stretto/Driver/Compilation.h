@@ -86,6 +86,8 @@ private:
   int runPhase(Phase phase);
   int timed(llvm::StringRef name, llvm::function_ref<int()> work);
   int apply();
+  int settleRecompute();
+  int checkMemory();
   int runPasses(Phase phase);
   void tellRemarks();
   int writeExecutable();

@@ -146,6 +146,9 @@ struct Plan {
   PipelinePolicy pipeline;
   std::vector<ZeroRule> zero;
   std::vector<RecomputeRule> recompute;
+  /// What a rank may take: parameters, state, gradients, activations, scratch.
+  std::optional<int64_t> memoryBytes;
+  SourceLocation memoryLocation;
   OverlapPolicy overlap;
 
   /// One device: axes dp, pp, cp and tp of size 1, the default rules.
@@ -157,6 +160,8 @@ struct Plan {
   const ZeroRule *findZero(llvm::StringRef path) const;
   /// The last `recompute` rule that covers the instance at `path`, or null.
   const RecomputeRule *findRecompute(llvm::StringRef path) const;
+  /// Whether a rule leaves it to the compiler what is computed again.
+  bool recomputesToFit() const;
   /// Mesh axes, groups replaced by their members.
   std::vector<std::string> expand(llvm::ArrayRef<std::string> axes) const;
   /// The number of parts that these axes and groups make; unknown names count

@@ -36,6 +36,8 @@ std::string suggest(llvm::StringRef word,
 std::optional<int64_t> parseBytes(llvm::StringRef text);
 /// The shortest exact spelling: 26214400 -> "25MiB".
 std::string formatBytes(int64_t bytes);
+/// For people: "1.50 MiB", "96 B".
+std::string readableBytes(uint64_t bytes);
 
 /// The shortest decimal that reads back as the same double: 0.0003 -> "0.0003".
 std::string formatNumber(double value);

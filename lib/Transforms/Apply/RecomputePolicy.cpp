@@ -50,6 +50,7 @@ struct Kind {
 
 static constexpr Kind kinds[] = {
     {"full", [](Operation *) { return true; }},
+    {"auto", [](Operation *) { return true; }},
     {"selective", [](Operation *op) { return !isProduct(op); }},
     {"norms", isNorm},
     {"activations", isPointwise},
@@ -60,6 +61,11 @@ static bool covers(StringRef word, Operation *op) {
     if (kind.word == word)
       return kind.holds(op);
   return shortName(op) == word;
+}
+
+bool RecomputePolicy::isAuto() const {
+  return !isNone() && llvm::is_contained(words.getAsValueRange<StringAttr>(),
+                                         StringRef("auto"));
 }
 
 bool RecomputePolicy::mayRepeat(Operation *op) const {
@@ -101,7 +107,17 @@ FailureOr<RecomputePolicy> RecomputePolicy::of(CallOp call) {
              << "does not know what to recompute as '" << word.getValue() << "'"
              << suggestion(call.getContext(), word);
   }
-  return RecomputePolicy(words);
+  RecomputePolicy policy(words);
+  if (!policy.isAuto())
+    return policy;
+  if (words.size() > 1)
+    return call.emitOpError("recomputes 'auto', which stands alone, got ")
+           << attribute;
+  auto bytes = call->getAttrOfType<IntegerAttr>(attr::keepBytes);
+  if (!bytes)
+    return RecomputePolicy();
+  policy.keepBytes = bytes.getInt();
+  return policy;
 }
 
 LogicalResult stretto::applyRecompute(CallOp call, const Plan &plan,
@@ -111,6 +127,10 @@ LogicalResult stretto::applyRecompute(CallOp call, const Plan &plan,
   if (!rule || rule->what.empty())
     return success();
   SmallVector<StringRef> words;
+  if (rule->what.size() > 1 && llvm::is_contained(rule->what, "auto"))
+    return diagnostics.error(rule->location,
+                             "'recompute: auto' stands alone: it may repeat "
+                             "every operation");
   for (const std::string &word : rule->what) {
     if (!isKnown(context, word))
       return diagnostics.error(rule->location,

@@ -121,8 +121,9 @@ Slice Differentiator::chooseSaved() {
   llvm::DenseSet<Value> results;
   for (unsigned index : use.results.set_bits())
     results.insert(body.result(index));
-  llvm::DenseSet<Value> chosen =
-      chooseSavedValues(body.operations(), reads.given, results, use.recompute);
+  SavedValues values(body.operations(), reads.given, results, use.recompute);
+  derivative.saving = values.getProblem();
+  llvm::DenseSet<Value> chosen = values.choose();
   Slice backward(roots, [&](Value value) { return chosen.contains(value); });
   for (unsigned index : use.results.set_bits())
     if (results.erase(body.result(index)) &&

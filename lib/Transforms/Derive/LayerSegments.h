@@ -9,6 +9,7 @@
 #define STRETTO_LIB_TRANSFORMS_DERIVE_LAYERSEGMENTS_H
 
 #include "stretto/Transforms/Apply/RecomputePolicy.h"
+#include "stretto/Transforms/Derive/SaveChoice.h"
 #include "llvm/ADT/BitVector.h"
 #include <map>
 #include <memory>
@@ -30,6 +31,7 @@ struct LayerDerivative {
   llvm::SmallVector<unsigned> arguments; // of forward
   llvm::SmallVector<unsigned> results;   // of forward; saved values follow
   unsigned numSaved = 0;
+  SaveProblem saving; // the choice that the saved values answer
 
   SegmentOp backward; // null when there is nothing to differentiate
   // Arguments of backward: saved values, then
@@ -67,7 +69,7 @@ private:
   std::string nameOf(LayerOp layer, llvm::StringRef suffix);
 
   mlir::ModuleOp module;
-  std::map<std::tuple<mlir::Operation *, const void *, Key>,
+  std::map<std::tuple<mlir::Operation *, RecomputePolicy::Key, Key>,
            std::unique_ptr<LayerDerivative>>
       derivatives;
   std::map<std::pair<mlir::Operation *, Key>, std::unique_ptr<ForwardSegment>>

@@ -225,6 +225,30 @@ void BoundedSearch::branch(unsigned op) {
   cuts.decisions[op] = Decision::Open;
 }
 
+/// Appends what lies between two choices of the hull, `few` included.
+static void refine(Cuts &cuts, const SaveChoice &many, const SaveChoice &few,
+                   std::vector<SaveChoice> &frontier) {
+  if (few.bytes >= many.bytes)
+    return;
+  double price = (few.flops - many.flops) / (many.bytes - few.bytes);
+  SaveChoice middle = *cuts.solve({price, 1});
+  double ends = few.flops + price * few.bytes;
+  if (middle.flops + price * middle.bytes < ends * (1 - 1e-9)) {
+    refine(cuts, many, middle, frontier);
+    refine(cuts, middle, few, frontier);
+    return;
+  }
+  frontier.push_back(few);
+}
+
+std::vector<SaveChoice> stretto::saveFrontier(const SaveProblem &problem) {
+  Cuts cuts(problem);
+  std::vector<SaveChoice> frontier = {*cuts.solve(flopsFirst(problem))};
+  SaveChoice few = *cuts.solve(bytesFirst(problem));
+  refine(cuts, SaveChoice(frontier.front()), few, frontier);
+  return frontier;
+}
+
 std::optional<SaveChoice> stretto::saveWithin(const SaveProblem &problem,
                                               double bytes, unsigned maxCuts) {
   return BoundedSearch(problem, bytes, maxCuts).run();

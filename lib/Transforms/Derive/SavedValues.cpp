@@ -1,7 +1,6 @@
 //===- SavedValues.cpp - what a layer's backward keeps of forward ---------===//
 
 #include "SavedValues.h"
-#include "stretto/Transforms/Derive/SaveChoice.h"
 
 using namespace mlir;
 using namespace stretto;
@@ -66,20 +65,31 @@ private:
 };
 } // namespace
 
-llvm::DenseSet<Value> stretto::chooseSavedValues(
-    ArrayRef<Operation *> operations, const llvm::DenseSet<Value> &required,
-    const llvm::DenseSet<Value> &kept, const RecomputePolicy &policy) {
+SavedValues::SavedValues(ArrayRef<Operation *> operations,
+                         const llvm::DenseSet<Value> &required,
+                         const llvm::DenseSet<Value> &kept,
+                         const RecomputePolicy &policy)
+    : keepBytes(policy.getKeepBytes()) {
   ProblemBuilder builder;
   for (Operation *op : operations)
     builder.addOperation(op, policy.mayRepeat(op));
-  SaveProblem &problem = builder.problem;
-  for (auto [value, entry] : llvm::zip(builder.values, problem.values)) {
+  problem = std::move(builder.problem);
+  values = std::move(builder.values);
+  for (auto [value, entry] : llvm::zip(values, problem.values)) {
     entry.isRequired = required.contains(value);
     if (kept.contains(value))
       entry.bytes = 0;
   }
+}
+
+llvm::DenseSet<Value> SavedValues::choose() const {
+  std::optional<SaveChoice> choice;
+  if (keepBytes)
+    choice = saveWithin(problem, double(*keepBytes));
+  if (!choice)
+    choice = saveLeastBytes(problem);
   llvm::DenseSet<Value> saved;
-  for (unsigned number : saveLeastBytes(problem).saved.set_bits())
-    saved.insert(builder.values[number]);
+  for (unsigned number : choice->saved.set_bits())
+    saved.insert(values[number]);
   return saved;
 }

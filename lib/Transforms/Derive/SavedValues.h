@@ -8,18 +8,32 @@
 #define STRETTO_LIB_TRANSFORMS_DERIVE_SAVEDVALUES_H
 
 #include "stretto/Transforms/Apply/RecomputePolicy.h"
+#include "stretto/Transforms/Derive/SaveChoice.h"
 #include "llvm/ADT/DenseSet.h"
 
 namespace stretto {
 
-/// The results of `operations` that backward takes as given. `required`: those
-/// that it reads; `kept`: those that the step keeps in any case. Constants and
-/// index arithmetic on arguments are done again, never kept.
-llvm::DenseSet<mlir::Value>
-chooseSavedValues(llvm::ArrayRef<mlir::Operation *> operations,
-                  const llvm::DenseSet<mlir::Value> &required,
-                  const llvm::DenseSet<mlir::Value> &kept,
-                  const RecomputePolicy &policy);
+/// The choice of one layer, in terms of its values.
+class SavedValues {
+public:
+  /// `required`: the results of `operations` that backward reads; `kept`: those
+  /// that the step keeps in any case. Constants and index arithmetic on
+  /// arguments are done again, never kept.
+  SavedValues(llvm::ArrayRef<mlir::Operation *> operations,
+              const llvm::DenseSet<mlir::Value> &required,
+              const llvm::DenseSet<mlir::Value> &kept,
+              const RecomputePolicy &policy);
+
+  /// The results that backward takes as given, under the policy: the fewest
+  /// bytes; of an automatic one the fewest FLOPs within its bytes.
+  llvm::DenseSet<mlir::Value> choose() const;
+  const SaveProblem &getProblem() const { return problem; }
+
+private:
+  std::optional<int64_t> keepBytes;
+  SaveProblem problem;
+  llvm::SmallVector<mlir::Value> values; // by number
+};
 
 } // namespace stretto
 

@@ -125,6 +125,37 @@ TEST(SaveChoice, WithinABoundTheWorkIsThatOfExhaustion) {
   EXPECT_LT(infeasible, 1000u);
 }
 
+TEST(SaveChoice, TheFrontierIsTheLowerHullOfExhaustion) {
+  size_t points = 0;
+  for (unsigned seed = 1; seed <= 1000; ++seed) {
+    std::mt19937 random(seed);
+    SaveProblem problem = randomProblem(random);
+    std::vector<SaveChoice> frontier = saveFrontier(problem);
+    points += frontier.size();
+    for (size_t i = 0; i < frontier.size(); ++i) {
+      checkHonest(problem, frontier[i]);
+      if (i > 0)
+        ASSERT_LT(frontier[i].bytes, frontier[i - 1].bytes);
+    }
+    // Nothing lies below a segment of the hull or beyond its ends.
+    for (unsigned repeat = 0; repeat < 1u << problem.ops.size(); ++repeat) {
+      auto outcome = outcomeOf(problem, repeat);
+      if (!outcome)
+        continue;
+      ASSERT_GE(outcome->bytes, frontier.back().bytes) << "seed " << seed;
+      ASSERT_GE(outcome->flops, frontier.front().flops) << "seed " << seed;
+      for (size_t i = 1; i < frontier.size(); ++i) {
+        double price = (frontier[i].flops - frontier[i - 1].flops) /
+                       (frontier[i - 1].bytes - frontier[i].bytes);
+        ASSERT_GE(outcome->flops + price * outcome->bytes,
+                  (frontier[i].flops + price * frontier[i].bytes) * (1 - 1e-6))
+            << "seed " << seed;
+      }
+    }
+  }
+  EXPECT_GT(points, 2000u);
+}
+
 TEST(SaveChoice, AnAbandonedSearchSaysSoAndIsHonest) {
   std::mt19937 random(7);
   SaveProblem problem = randomProblem(random);

@@ -79,7 +79,6 @@ TEST(PlanImplemented, TheRestIsRefusedByName) {
   struct Case {
     const char *line, *name;
   } cases[] = {{"zero: 1", "'zero'"},
-               {"recompute: auto", "'recompute: auto'"},
                {"overlap: { bucket: 1MiB }", "'overlap'"},
                {"overlap: { prefetch: 0 }", "'overlap'"},
                {"pipeline: { schedule: zb }", "'pipeline'"},

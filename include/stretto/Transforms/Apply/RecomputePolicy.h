@@ -11,11 +11,14 @@
 
 #include "stretto/Dialect/Stretto/IR/StrettoOps.h"
 #include "stretto/Plan/Plan.h"
+#include <optional>
 
 namespace stretto {
 
 namespace attr {
 constexpr llvm::StringLiteral recompute = "stretto.recompute";
+/// Bytes of whole tensors that an instance may keep under the policy `auto`.
+constexpr llvm::StringLiteral keepBytes = "stretto.keep_bytes";
 } // namespace attr
 
 /// The words:
@@ -25,6 +28,8 @@ constexpr llvm::StringLiteral recompute = "stretto.recompute";
 ///   norms        layer_norm, rms_norm
 ///   activations  pointwise operations, dropout among them
 ///   gelu, …      operations of this name
+///   auto         every operation, but no more of them than it takes to keep
+///                `stretto.keep_bytes`; without that attribute none
 class RecomputePolicy {
 public:
   RecomputePolicy() = default;
@@ -33,14 +38,20 @@ public:
 
   bool mayRepeat(mlir::Operation *op) const;
   /// The same policy has the same key.
-  const void *key() const {
-    return isNone() ? nullptr : words.getAsOpaquePointer();
+  using Key = std::pair<const void *, int64_t>;
+  Key key() const {
+    return {isNone() ? nullptr : words.getAsOpaquePointer(),
+            keepBytes.value_or(-1)};
   }
   bool isNone() const { return !words || words.empty(); }
+  bool isAuto() const;
+  /// Of an automatic policy, once it is decided.
+  std::optional<int64_t> getKeepBytes() const { return keepBytes; }
 
 private:
   explicit RecomputePolicy(mlir::ArrayAttr words) : words(words) {}
   mlir::ArrayAttr words;
+  std::optional<int64_t> keepBytes;
 };
 
 /// Sets the attribute on a call by the last rule of the plan that matches. A

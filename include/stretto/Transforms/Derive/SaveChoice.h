@@ -58,6 +58,11 @@ SaveChoice saveLeastBytes(const SaveProblem &problem);
 std::optional<SaveChoice> saveWithin(const SaveProblem &problem, double bytes,
                                      unsigned maxCuts = 20000);
 
+/// The choices that are best at some price of a byte, from the fewest FLOPs to
+/// the fewest bytes: along them bytes fall, FLOPs rise, and each byte costs
+/// more than those before it.
+std::vector<SaveChoice> saveFrontier(const SaveProblem &problem);
+
 } // namespace stretto
 
 #endif // STRETTO_TRANSFORMS_DERIVE_SAVECHOICE_H
