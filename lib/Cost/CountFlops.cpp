@@ -2,7 +2,7 @@
 
 #include "stretto/Cost/Passes.h"
 
-#include "stretto/Dialect/Stretto/IR/StrettoOps.h"
+#include "stretto/Cost/StepFlops.h"
 #include "stretto/Model/Vocabulary.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -33,7 +33,7 @@ struct CountFlops : public stretto::impl::CountFlopsPassBase<CountFlops> {
       if (!segment || segment.getDirection() != "forward")
         return;
       ModelFlops flops = ofSegment(segment);
-      double runs = runsOf(invoke);
+      double runs = executionsOf(invoke);
       sum.full += runs * flops.full;
       sum.causal += runs * flops.causal;
     });
@@ -52,15 +52,6 @@ private:
         flops->causal += op.getModelFlops(/*causal=*/true);
       });
     return found->second;
-  }
-
-  /// How often one step executes `invoke`.
-  static double runsOf(InvokeOp invoke) {
-    double runs = 1;
-    for (auto loop = invoke->getParentOfType<MicrobatchesOp>(); loop;
-         loop = loop->getParentOfType<MicrobatchesOp>())
-      runs *= double(loop.getCount());
-    return runs;
   }
 
   void note(StringRef name, double value) {

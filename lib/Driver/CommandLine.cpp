@@ -116,6 +116,7 @@ std::optional<int> driver::parseCommandLine(llvm::StringRef command,
   reader.text(OPT_cpu, line.compile.cpu);
   if (const Arg *tensor = list.getLastArg(OPT_tensor))
     line.tensor = tensor->getValue();
+  reader.text(OPT_svg, line.svg);
   reader.integer(OPT_ranks, line.compile.ranks, 1);
   reader.integer(OPT_rank, line.rank, 0);
   reader.choice(OPT_stop_after, line.stopAfter, parsePhase,

@@ -16,6 +16,7 @@ struct CommandLine {
   CompileOptions compile;
   std::optional<Phase> stopAfter;
   std::optional<std::string> tensor;
+  std::string svg;
   int64_t steps = 2;
   int64_t rank = 0;
   double tolerance = 1e-10;

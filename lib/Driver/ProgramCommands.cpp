@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CommandLine.h"
+#include "ProgramTables.h"
 #include "mlir/IR/Diagnostics.h"
 #include "stretto/Driver/Register.h"
 #include "stretto/Program/Memory.h"
@@ -56,37 +57,12 @@ static int open(const std::string &path, ProgramBytes &program,
   return exitOk;
 }
 
-/// What one rank sends in a step, in the order of the functions.
-static std::vector<TrafficRow> trafficOf(const runtime::Program &program,
-                                         int64_t rank) {
-  std::vector<TrafficRow> rows;
-  for (const program::Function *function : *program.table().functions())
-    llvm::append_range(rows, predictTraffic(program, *function, rank));
-  return rows;
-}
-
-static llvm::json::Array trafficJson(const std::vector<TrafficRow> &rows) {
-  llvm::json::Array list;
-  for (const TrafficRow &row : rows)
-    list.push_back(
-        llvm::json::Object{{"rank", row.rank},
-                           {"function", row.function},
-                           {"kind", program::EnumNameCollectiveKind(row.kind)},
-                           {"group", row.group},
-                           {"calls", int64_t(row.calls)},
-                           {"bytes", int64_t(row.bytes)}});
-  return list;
-}
-
 static void printPrediction(const runtime::Program &program, int64_t rank,
                             llvm::raw_ostream &out) {
   out << "verified\n\nmemory of a rank\n";
   printMemory(out, memoryOf(program));
   out << "\nsent by rank " << rank << " in a step\n";
-  for (const TrafficRow &row : trafficOf(program, rank))
-    out << row.function << ": " << program::EnumNameCollectiveKind(row.kind)
-        << " over " << row.group << ", " << row.calls << " calls, " << row.bytes
-        << " B\n";
+  printTraffic(trafficOf(program, rank), out);
 }
 
 int stretto::runVerifyCommand(CommandArguments arguments,

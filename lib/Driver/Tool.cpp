@@ -25,6 +25,8 @@ static constexpr Command commands[] = {
      runCheckCommand},
     {"explain", "why a value lies as it does; what each collective costs",
      runExplainCommand},
+    {"plan", "what a plan takes before it runs: memory, work, bytes sent",
+     runPlanCommand},
     {"verify", "check the Program in an executable: stretto verify FILE",
      runVerifyCommand},
     {"disasm", "print the Program in an executable: stretto disasm FILE",

@@ -23,6 +23,8 @@ int runCheckCommand(CommandArguments arguments, llvm::raw_ostream &out,
                     llvm::raw_ostream &err);
 int runExplainCommand(CommandArguments arguments, llvm::raw_ostream &out,
                       llvm::raw_ostream &err);
+int runPlanCommand(CommandArguments arguments, llvm::raw_ostream &out,
+                   llvm::raw_ostream &err);
 int runVerifyCommand(CommandArguments arguments, llvm::raw_ostream &out,
                      llvm::raw_ostream &err);
 int runDisasmCommand(CommandArguments arguments, llvm::raw_ostream &out,

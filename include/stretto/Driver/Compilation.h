@@ -81,6 +81,7 @@ public:
   mlir::MLIRContext &getContext() { return context; }
   /// Changes what load() read, before Apply (check makes models smaller).
   Recipe &mutableRecipe() { return recipe; }
+  Plan &mutablePlan() { return plan; }
 
 private:
   int runPhase(Phase phase);

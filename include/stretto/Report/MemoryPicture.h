@@ -1,0 +1,22 @@
+//===- MemoryPicture.h - the memory curve as a picture ----------*- C++ -*-===//
+//
+// Draws what Program/MemoryCurve.h says as an SVG that needs nothing else:
+// time is the order of calls, categories are stacked, the peak is marked.
+//
+//===----------------------------------------------------------------------===//
+#ifndef STRETTO_REPORT_MEMORYPICTURE_H
+#define STRETTO_REPORT_MEMORYPICTURE_H
+
+#include "stretto/Program/MemoryCurve.h"
+#include "llvm/Support/raw_ostream.h"
+
+namespace stretto {
+
+/// `title` stands above the picture. `arena`: bytes that are reserved, drawn as
+/// a line.
+void drawMemory(llvm::raw_ostream &os, llvm::ArrayRef<MemoryMoment> curve,
+                uint64_t arena, llvm::StringRef title);
+
+} // namespace stretto
+
+#endif // STRETTO_REPORT_MEMORYPICTURE_H

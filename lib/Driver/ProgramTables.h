@@ -1,0 +1,22 @@
+//===- ProgramTables.h - what a Program says of itself ----------*- C++ -*-===//
+//
+// Private to the room: tables that several commands print.
+//
+//===----------------------------------------------------------------------===//
+#ifndef STRETTO_LIB_DRIVER_PROGRAMTABLES_H
+#define STRETTO_LIB_DRIVER_PROGRAMTABLES_H
+
+#include "stretto/Program/Traffic.h"
+#include "llvm/Support/JSON.h"
+
+namespace stretto::driver {
+
+/// What one rank sends in a run of each function, in their order.
+std::vector<TrafficRow> trafficOf(const runtime::Program &program,
+                                  int64_t rank);
+llvm::json::Array trafficJson(const std::vector<TrafficRow> &rows);
+void printTraffic(const std::vector<TrafficRow> &rows, llvm::raw_ostream &out);
+
+} // namespace stretto::driver
+
+#endif // STRETTO_LIB_DRIVER_PROGRAMTABLES_H
