@@ -67,12 +67,14 @@ struct ProductModel : CostModel::ExternalModel<ProductModel<OpT>, OpT> {
 template <typename OpT>
 static double scoreProductFlops(OpT op, bool unmaskedOnly) {
   auto q = cast<RankedTensorType>(op.getQ().getType());
-  double kv = cast<RankedTensorType>(op.getK().getType()).getDimSize(1);
-  double rows = q.getDimSize(1);
-  // Query i of q sees i + 1 + (kv - q) keys.
-  double pairs = unmaskedOnly && op.getCausal()
-                     ? rows * (kv - rows) + rows * (rows + 1) / 2
-                     : rows * kv;
+  int64_t kv = cast<RankedTensorType>(op.getK().getType()).getDimSize(1);
+  double pairs = double(q.getDimSize(1)) * double(kv);
+  // Of n queries, query i sees i + 1 + (keys - n) keys; shards of the positions
+  // see their part on average.
+  double rows = double(op.getQueries().value_or(q.getDimSize(1)));
+  double keys = double(op.getKeys().value_or(kv));
+  if (unmaskedOnly && op.getCausal())
+    pairs *= (keys - rows + (rows + 1) / 2) / keys;
   return 2 * pairs * double(q.getDimSize(0)) * double(q.getDimSize(2)) *
          double(q.getDimSize(3));
 }

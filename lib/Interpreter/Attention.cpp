@@ -1,7 +1,8 @@
 //===- Attention.cpp - evaluation of attention and its adjoint ------------===//
 //
 // Straight from the definition: the scores of one head are stored, turned into
-// probabilities, dropped and multiplied with the values.
+// probabilities, dropped and multiplied with the values. Masks and dropout go
+// by global positions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,6 +25,7 @@ struct Attention {
   double scale = 1, p = 0;
   bool causal = false;
   uint64_t key = 0, opId = 0, firstSample = 0, firstHead = 0, globalHeads = 0;
+  int64_t firstQuery = 0, firstKey = 0, allQueries = 0, allKeys = 0;
 
   int64_t query(int64_t b, int64_t i, int64_t h) const {
     return ((b * queries + i) * heads + h) * width;
@@ -34,15 +36,20 @@ struct Attention {
   int64_t row(int64_t b, int64_t h, int64_t i) const {
     return (b * heads + h) * queries + i;
   }
+  /// Past the end of all queries.
+  bool isPadding(int64_t i) const { return firstQuery + i >= allQueries; }
   bool visible(int64_t i, int64_t j) const {
-    return !causal || j <= i + (keys - queries);
+    int64_t query = firstQuery + i, key = firstKey + j;
+    if (query >= allQueries || key >= allKeys)
+      return false;
+    return !causal || key <= query + (allKeys - allQueries);
   }
   /// What dropout multiplies probability (b, h, i, j) with: 0 or 1 / (1 - p).
   double kept(int64_t b, int64_t h, int64_t i, int64_t j) const {
     if (p == 0)
       return 1;
     uint64_t element = (firstSample + b) * globalHeads + firstHead + h;
-    element = (element * queries + i) * keys + j;
+    element = (element * allQueries + firstQuery + i) * allKeys + firstKey + j;
     bool keep =
         random::bits24(key, element, opId) >= random::dropoutThreshold(p);
     return keep ? 1 / (1 - p) : 0;
@@ -73,12 +80,18 @@ static FailureOr<Attention> describe(OpT op, ArrayRef<Tensor> in,
   a.key = context.randomKey();
   a.opId = op.getOpId();
   a.globalHeads = op.getHeadsGlobal().value_or(a.heads);
+  a.allQueries = op.getQueries().value_or(a.queries);
+  a.allKeys = op.getKeys().value_or(a.keys);
   FailureOr<int64_t> sample = context.offset(op, op.getBatchOffsetAttr()),
-                     head = context.offset(op, op.getHeadOffsetAttr());
-  if (failed(sample) || failed(head))
+                     head = context.offset(op, op.getHeadOffsetAttr()),
+                     query = context.offset(op, op.getQueryOffsetAttr()),
+                     key = context.offset(op, op.getKeyOffsetAttr());
+  if (failed(sample) || failed(head) || failed(query) || failed(key))
     return failure();
   a.firstHead = *head;
   a.firstSample = *sample;
+  a.firstQuery = *query;
+  a.firstKey = *key;
   if (!op.getBatchOffsetAttr())
     a.firstSample = context.microbatch * op.getSamples().value_or(a.batch);
   return a;
@@ -126,24 +139,44 @@ static double probability(double score, double lse) {
   return std::isinf(score) && score < 0 ? 0 : std::exp(score - lse);
 }
 
+/// Attention of one query to the keys [begin, end).
+static void attend(const Attention &a, ArrayRef<Tensor> in, int64_t b,
+                   int64_t h, int64_t i, int64_t begin, int64_t end,
+                   double *out, double &lse) {
+  std::vector<double> row = scores(a, in[0], in[1], b, h, i);
+  lse = a.isPadding(i) ? 0 : logSumExp(ArrayRef(row).slice(begin, end - begin));
+  for (int64_t j = begin; j < end; ++j)
+    if (a.visible(i, j))
+      accumulate(probability(row[j], lse) * a.kept(b, h, i, j),
+                 &in[2].getFloats()[a.keyOf(b, j, h)], out, a.width);
+}
+
+/// The keys in blocks: one, or as many as the results have.
 static EvalResult eval(AttentionOp op, ArrayRef<Tensor> in,
                        const EvalContext &context) {
   FailureOr<Attention> a = describe(op, in, context);
   if (failed(a))
     return failure();
-  Tensor out = Tensor::floats(in[0].getShape());
-  Tensor lse = Tensor::floats({a->batch, a->heads, a->queries});
+  SmallVector<int64_t> outShape(in[0].getShape()),
+      lseShape = {a->batch, a->heads, a->queries};
+  int64_t blocks = op.getBlocks().value_or(1);
+  int64_t length = (a->keys + blocks - 1) / blocks;
+  Tensor rows = Tensor::floats(lseShape);
+  if (op.getBlocks())
+    for (auto *shape : {&outShape, &lseShape})
+      shape->insert(shape->begin(), blocks);
+  Tensor out = Tensor::floats(outShape), lse = Tensor::floats(lseShape);
   double *outs = out.writeFloats().data(), *lses = lse.writeFloats().data();
-  const double *v = in[2].getFloats().data();
-  forEachIndex(lse.getShape(), [&](ArrayRef<int64_t> at, int64_t linear) {
-    int64_t b = at[0], h = at[1], i = at[2];
-    std::vector<double> row = scores(*a, in[0], in[1], b, h, i);
-    lses[linear] = logSumExp(row);
-    for (int64_t j = 0; j < a->keys; ++j)
-      if (a->visible(i, j))
-        accumulate(probability(row[j], lses[linear]) * a->kept(b, h, i, j),
-                   v + a->keyOf(b, j, h), outs + a->query(b, i, h), a->width);
-  });
+  for (int64_t block = 0; block < blocks; ++block) {
+    int64_t begin = std::min(block * length, a->keys),
+            end = std::min(begin + length, a->keys);
+    forEachIndex(rows.getShape(), [&](ArrayRef<int64_t> at, int64_t linear) {
+      attend(*a, in, at[0], at[1], at[2], begin, end,
+             outs + block * in[0].getNumElements() +
+                 a->query(at[0], at[2], at[1]),
+             lses[block * rows.getNumElements() + linear]);
+    });
+  }
   return TensorVector{out, lse};
 }
 

@@ -32,7 +32,7 @@ std::vector<Line> randoms(int64_t count) {
 /// Seconds of one launch: the best of several rounds of at least 50 ms.
 double measure(Operation &operation, std::vector<void *> buffers) {
   using Clock = std::chrono::steady_clock;
-  const int64_t scalars[3] = {1, 0, 0};
+  const int64_t scalars[5] = {1};
   auto round = [&](int launches) {
     auto start = Clock::now();
     for (int i = 0; i < launches; ++i)

@@ -38,6 +38,9 @@ AttentionTask AttentionTask::of(const program::Attention &attention) {
   task.dropout = attention.dropout();
   task.opId = attention.op_id();
   task.headsGlobal = attention.heads_global();
+  task.queries = attention.queries() ? attention.queries() : attention.q_len();
+  task.keys = attention.keys() ? attention.keys() : attention.kv_len();
+  task.blocks = attention.blocks();
   return task;
 }
 

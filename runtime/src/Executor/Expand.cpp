@@ -14,10 +14,13 @@ uint32_t sizeOf(const program::Command &command) {
   return command.operands() ? command.operands()->size() : 0;
 }
 
-double attentionFlops(const AttentionShape &s) {
+/// Of shards of the positions: what a rank does on average.
+double attentionFlops(const AttentionTask &task) {
+  const AttentionShape &s = task.shape;
   double pairs = double(s.qLen) * double(s.kvLen);
-  if (s.causal && s.kvLen >= s.qLen)
-    pairs -= double(s.qLen) * double(s.qLen - 1) / 2;
+  double queries = double(task.queries), keys = double(task.keys);
+  if (s.causal && keys >= queries)
+    pairs *= 1 - (queries - 1) / (2 * keys);
   double products = s.backward ? 5 : 2;
   return 2 * products * pairs * double(s.batch * s.heads * s.headDim);
 }
@@ -156,7 +159,9 @@ private:
     addScalar(nullptr); // the key's place
     addScalar(attention.head_offset());
     addScalar(attention.batch_offset());
-    finish("attention", nameOf(task), attentionFlops(task.shape));
+    addScalar(attention.query_offset());
+    addScalar(attention.key_offset());
+    finish("attention", nameOf(task), attentionFlops(task));
     return Status::ok();
   }
 

@@ -146,6 +146,13 @@ Status verifySizes(const Attention &attention) {
   if (attention.heads() % attention.kv_heads() != 0)
     return reject(attention.heads(), " heads do not divide by ",
                   attention.kv_heads(), " key/value heads");
+  for (int64_t extent : {attention.queries(), attention.keys()})
+    if (extent < 0 || extent > (int64_t(1) << 40))
+      return reject(extent, " positions of all shards");
+  if (attention.blocks() < 1 || attention.blocks() > (int64_t(1) << 30) ||
+      (attention.backward() && attention.blocks() != 1))
+    return reject(attention.backward() ? "backward with " : "",
+                  attention.blocks(), " blocks of keys");
   if (!(attention.dropout() >= 0 && attention.dropout() < 1))
     return reject("dropout ", attention.dropout(), " is not in [0, 1)");
   if (attention.dtype() != DType::F32)
@@ -159,13 +166,16 @@ Status verifyPayload(const program::Program &program, const Command &command,
   STRETTO_TRY(verifySizes(attention));
   STRETTO_TRY(verifyScalar(program, attention.head_offset()));
   STRETTO_TRY(verifyScalar(program, attention.batch_offset()));
+  STRETTO_TRY(verifyScalar(program, attention.query_offset()));
+  STRETTO_TRY(verifyScalar(program, attention.key_offset()));
   uint64_t perHead =
       saturatingMul(saturatingMul(attention.batch(), attention.head_dim()), 4);
   uint64_t q = saturatingMul(saturatingMul(perHead, attention.heads()),
                              attention.q_len());
   uint64_t k = saturatingMul(saturatingMul(perHead, attention.kv_heads()),
                              attention.kv_len());
-  uint64_t lse = q / attention.head_dim();
+  uint64_t out = saturatingMul(q, attention.blocks());
+  uint64_t lse = out / attention.head_dim();
   uint64_t workspace = attentionWorkspaceBytes(
       {attention.backward(), attention.batch(), attention.q_len(),
        attention.kv_len(), attention.heads(), attention.kv_heads(),
@@ -177,7 +187,7 @@ Status verifyPayload(const program::Program &program, const Command &command,
   STRETTO_TRY(operands.next("q", q, Access::Read));
   STRETTO_TRY(operands.next("k", k, Access::Read));
   STRETTO_TRY(operands.next("v", k, Access::Read));
-  STRETTO_TRY(operands.next("out", q, result));
+  STRETTO_TRY(operands.next("out", out, result));
   STRETTO_TRY(operands.next("lse", lse, result));
   if (backward) {
     STRETTO_TRY(operands.next("dout", q, Access::Read));

@@ -1,8 +1,8 @@
 //===- AttentionTest.cpp - attention against its definition ---------------===//
 //
 // Forward and backward against the textbook formulas in f64, with the whole
-// matrix of probabilities; dropout from Random.h; and the backward against
-// finite differences of that reference.
+// matrix of probabilities; dropout from Random.h. Shards and blocks of the
+// positions against the parts of the whole.
 //
 //===----------------------------------------------------------------------===//
 
@@ -159,34 +159,46 @@ struct alignas(64) Line {
   float values[16];
 };
 
-/// Runs forward and backward on the device.
-void runDevice(const Case &c, Tensors<float> &t) {
+AttentionTask taskOf(const Case &c) {
+  AttentionTask task;
+  task.shape = c.shape;
+  task.scale = Reference::scale;
+  task.dropout = c.dropout;
+  task.opId = opId;
+  task.headsGlobal = c.headsGlobal;
+  return task;
+}
+
+/// One launch; `firstQuery`, `firstKey`: where the positions of `t` begin.
+void launch(const AttentionTask &task, const Case &c, Tensors<float> &t,
+            int64_t firstQuery = 0, int64_t firstKey = 0) {
   Result<std::unique_ptr<Device>> device = createCpuDevice();
   ASSERT_TRUE(device) << device.message();
+  Result<Operation *> operation = (*device)->prepareAttention(task);
+  ASSERT_TRUE(operation) << operation.message();
+  ASSERT_TRUE((*device)->ready());
+  uint64_t lines = attentionWorkspaceBytes(task.shape) / sizeof(Line);
+  Line guard;
+  std::fill_n(guard.values, 16, 1234.5f);
+  std::vector<Line> workspace(lines + 1, guard);
+  const int64_t scalars[] = {int64_t(key), c.headOffset, c.batchOffset,
+                             firstQuery, firstKey};
+  std::vector<void *> buffers = {t.q.data(), t.k.data(), t.v.data(),
+                                 t.out.data(), t.lse.data()};
+  if (task.shape.backward)
+    buffers.insert(buffers.end(),
+                   {t.dout.data(), t.dq.data(), t.dk.data(), t.dv.data()});
+  buffers.push_back(workspace.data());
+  (*operation)->launch(buffers.data(), scalars);
+  EXPECT_EQ(workspace.back().values[0], 1234.5f) << "workspace overrun";
+}
+
+/// Runs forward and backward on the device.
+void runDevice(const Case &c, Tensors<float> &t) {
   for (bool backward : {false, true}) {
-    AttentionTask task;
-    task.shape = c.shape;
+    AttentionTask task = taskOf(c);
     task.shape.backward = backward;
-    task.scale = Reference::scale;
-    task.dropout = c.dropout;
-    task.opId = opId;
-    task.headsGlobal = c.headsGlobal;
-    Result<Operation *> operation = (*device)->prepareAttention(task);
-    ASSERT_TRUE(operation) << operation.message();
-    ASSERT_TRUE((*device)->ready());
-    uint64_t lines = attentionWorkspaceBytes(task.shape) / sizeof(Line);
-    Line guard;
-    std::fill_n(guard.values, 16, 1234.5f);
-    std::vector<Line> workspace(lines + 1, guard);
-    const int64_t scalars[] = {int64_t(key), c.headOffset, c.batchOffset};
-    std::vector<void *> buffers = {t.q.data(), t.k.data(), t.v.data(),
-                                   t.out.data(), t.lse.data()};
-    if (backward)
-      buffers.insert(buffers.end(),
-                     {t.dout.data(), t.dq.data(), t.dk.data(), t.dv.data()});
-    buffers.push_back(workspace.data());
-    (*operation)->launch(buffers.data(), scalars);
-    EXPECT_EQ(workspace.back().values[0], 1234.5f) << "workspace overrun";
+    launch(task, c, t);
   }
 }
 
@@ -297,6 +309,172 @@ TEST(Attention, InfiniteScoresGiveNaN) {
   runDevice(c, t);
   EXPECT_TRUE(std::isnan(t.out[0]));
   EXPECT_FALSE(std::isnan(t.out[8]));
+}
+
+//===----------------------------------------------------------------------===//
+// Shards of the positions
+//===----------------------------------------------------------------------===//
+
+/// Positions [begin, begin + count) of rows of `width` numbers, `length` rows
+/// for each of `outer`; what lies past the end is `padding`.
+template <typename T>
+std::vector<float> cut(const std::vector<T> &from, int64_t outer,
+                       int64_t length, int64_t width, int64_t begin,
+                       int64_t count, float padding) {
+  std::vector<float> part;
+  for (int64_t o = 0; o < outer; ++o)
+    for (int64_t i = begin; i < begin + count; ++i)
+      for (int64_t d = 0; d < width; ++d)
+        part.push_back(i < length ? float(from[(o * length + i) * width + d])
+                                  : padding);
+  return part;
+}
+
+/// The whole in f64, and its inputs and results cut into `n` shards.
+struct Sharded {
+  Case c;
+  int64_t n;
+  AttentionShape s = c.shape;
+  Tensors<float> input = makeInputs(s);
+  Reference whole{c, input};
+  int64_t qPart = (s.qLen + n - 1) / n, kPart = (s.kvLen + n - 1) / n;
+  int64_t qRow = s.heads * s.headDim, kRow = s.kvHeads * s.headDim;
+
+  Sharded(const Case &c, int64_t n) : c(c), n(n) { whole.run(); }
+
+  template <typename T>
+  std::vector<float> queries(const std::vector<T> &x, int64_t shard,
+                             float padding = 7) const {
+    return cut(x, s.batch, s.qLen, qRow, shard * qPart, qPart, padding);
+  }
+  template <typename T>
+  std::vector<float> keys(const std::vector<T> &x, int64_t shard,
+                          float padding = -5) const {
+    return cut(x, s.batch, s.kvLen, kRow, shard * kPart, kPart, padding);
+  }
+  std::vector<float> lse(int64_t shard, float padding = 3) const {
+    return cut(whole.t.lse, s.batch * s.heads, s.qLen, 1, shard * qPart, qPart,
+               padding);
+  }
+  AttentionTask task(bool backward) const {
+    AttentionTask task = taskOf(c);
+    task.shape.backward = backward;
+    task.queries = s.qLen;
+    task.keys = s.kvLen;
+    return task;
+  }
+};
+
+void expectSame(const std::vector<float> &got, const std::vector<float> &wanted,
+                const char *name) {
+  expectNear(got, {wanted.begin(), wanted.end()}, name);
+}
+
+void addTo(std::vector<double> &sum, const std::vector<float> &x) {
+  sum.resize(x.size());
+  for (size_t i = 0; i < x.size(); ++i)
+    sum[i] += x[i];
+}
+
+void checkQueryShards(const Case &c, int64_t n) {
+  Sharded w(c, n);
+  std::vector<double> dk, dv;
+  for (int64_t shard = 0; shard < n; ++shard) {
+    SCOPED_TRACE(::testing::Message() << "shard " << shard << " of " << n);
+    AttentionTask forward = w.task(false), backward = w.task(true);
+    forward.shape.qLen = backward.shape.qLen = w.qPart;
+    Tensors<float> t = makeInputs(forward.shape);
+    t.q = w.queries(w.input.q, shard);
+    t.dout = w.queries(w.input.dout, shard);
+    t.k = w.input.k, t.v = w.input.v;
+    launch(forward, c, t, shard * w.qPart);
+    expectSame(t.out, w.queries(w.whole.t.out, shard, 0), "out");
+    expectSame(t.lse, w.lse(shard, 0), "lse");
+    t.lse = w.lse(shard); // padding may hold anything
+    launch(backward, c, t, shard * w.qPart);
+    expectSame(t.dq, w.queries(w.whole.t.dq, shard, 0), "dq");
+    addTo(dk, t.dk);
+    addTo(dv, t.dv);
+  }
+  expectNear({dk.begin(), dk.end()}, w.whole.t.dk, "dk");
+  expectNear({dv.begin(), dv.end()}, w.whole.t.dv, "dv");
+}
+
+/// What blocks or shards of the keys gave, one after the other, as one.
+void merge(const std::vector<float> &outs, const std::vector<float> &lses,
+           const Sharded &w, int64_t blocks) {
+  size_t rows = lses.size() / blocks;
+  std::vector<float> out(outs.size() / blocks), lse(rows);
+  const AttentionShape &s = w.s;
+  for (size_t row = 0; row < rows; ++row) {
+    double sum = 0;
+    for (int64_t c = 0; c < blocks; ++c)
+      sum += std::exp(double(lses[c * rows + row]));
+    lse[row] = float(std::log(sum));
+    int64_t i = row % s.qLen, h = row / s.qLen % s.heads,
+            b = row / s.qLen / s.heads;
+    size_t at = ((b * s.qLen + i) * s.heads + h) * s.headDim;
+    for (int64_t c = 0; c < blocks; ++c)
+      for (int64_t d = 0; d < s.headDim && sum > 0; ++d)
+        out[at + d] += float(std::exp(double(lses[c * rows + row])) / sum *
+                             outs[c * out.size() + at + d]);
+  }
+  expectNear(out, w.whole.t.out, "out");
+  expectNear(lse, w.whole.t.lse, "lse");
+}
+
+void checkKeyShards(const Case &c, int64_t n) {
+  Sharded w(c, n);
+  std::vector<double> dq;
+  std::vector<float> outs, lses;
+  for (int64_t shard = 0; shard < n; ++shard) {
+    SCOPED_TRACE(::testing::Message() << "shard " << shard << " of " << n);
+    AttentionTask forward = w.task(false), backward = w.task(true);
+    forward.shape.kvLen = backward.shape.kvLen = w.kPart;
+    Tensors<float> t = makeInputs(forward.shape);
+    t.q = w.input.q, t.dout = w.input.dout;
+    t.k = w.keys(w.input.k, shard);
+    t.v = w.keys(w.input.v, shard);
+    launch(forward, c, t, 0, shard * w.kPart);
+    outs.insert(outs.end(), t.out.begin(), t.out.end());
+    lses.insert(lses.end(), t.lse.begin(), t.lse.end());
+    t.out.assign(w.whole.t.out.begin(), w.whole.t.out.end());
+    t.lse.assign(w.whole.t.lse.begin(), w.whole.t.lse.end());
+    launch(backward, c, t, 0, shard * w.kPart);
+    expectSame(t.dk, w.keys(w.whole.t.dk, shard, 0), "dk");
+    expectSame(t.dv, w.keys(w.whole.t.dv, shard, 0), "dv");
+    addTo(dq, t.dq);
+  }
+  expectNear({dq.begin(), dq.end()}, w.whole.t.dq, "dq");
+  merge(outs, lses, w, n);
+}
+
+void checkKeyBlocks(const Case &c, int64_t n) {
+  Sharded w(c, n);
+  AttentionTask task = w.task(false);
+  task.blocks = n;
+  Tensors<float> t = w.input;
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  t.out.assign(n * t.out.size(), nan);
+  t.lse.assign(n * t.lse.size(), nan);
+  launch(task, c, t);
+  merge(t.out, t.lse, w, n);
+}
+
+TEST(Attention, ShardsOfPositionsAreThePartsOfTheWhole) {
+  for (int64_t n : {2, 3, 4})
+    for (const Case &c :
+         {makeCase(2, 17, 17, 2, 2, 8, true),
+          makeCase(2, 17, 17, 2, 2, 8, false),
+          makeCase(1, 150, 150, 4, 2, 16, true),
+          makeCase(2, 9, 40, 2, 1, 8, true), // queries at the end of the keys
+          makeCase(1, 40, 9, 2, 2, 8, true), // queries that see no key
+          makeCase(1, 5, 2, 1, 1, 3, false), // shards without a key
+          makeCase(2, 21, 33, 4, 2, 8, true, 0.3)}) {
+      checkQueryShards(c, n);
+      checkKeyShards(c, n);
+      checkKeyBlocks(c, n);
+    }
 }
 
 } // namespace

@@ -38,6 +38,8 @@ struct AttentionTask {
   double dropout = 0.0;
   uint64_t opId = 0;
   int64_t headsGlobal = 0;
+  int64_t queries = 0, keys = 0; ///< of all shards; 0: as many as here
+  int64_t blocks = 1;            ///< of the keys here
 
   static AttentionTask of(const program::Attention &attention);
 };
@@ -46,7 +48,8 @@ struct AttentionTask {
 /// the operand order of the schema.
 ///   Kernel:    scalars as in the schema
 ///   GEMM:      buffers A B C, no scalars
-///   Attention: scalars are random key, head offset, batch offset
+///   Attention: scalars are random key, then the offsets of head, batch, query
+///              and key
 class Operation {
 public:
   virtual ~Operation() = default;

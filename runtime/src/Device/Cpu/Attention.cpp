@@ -13,8 +13,13 @@
 // queries, every product reads K, V, Q and dO in place, and only the block of Q
 // (and dO) is transposed before. Of the products, what the causal mask makes
 // zero is left out tile by tile. Blocks are taken from the last to the first:
-// the last one sees every key, so the first product into dK and dV overwrites
-// and the others add.
+// the first product into dK and dV overwrites (and clears the keys that it does
+// not see), the others add.
+//
+// On shards of the positions masks and dropout go by global positions; queries
+// past the end see nothing and give zeros, keys past the end are seen by none.
+// The forward may take the keys in blocks, one after the other, each with
+// results of its own.
 //
 //===----------------------------------------------------------------------===//
 
@@ -67,18 +72,31 @@ struct Block {
   int64_t firstQuery, queries;
   int64_t keys; // that the last query sees
   int64_t queryOffset, keyOffset, lseOffset;
-  uint64_t element; // dropout counter of (firstQuery, key 0)
+  int64_t outOffset; // of out and dq; queryOffset but for blocks of keys
+  uint64_t element;  // dropout counter of (firstQuery, key 0)
+};
+
+/// Keys that are attended to together: all, or one block of them.
+struct KeyBlock {
+  int64_t index = 0;    // of the block
+  int64_t begin = 0;    // first key, of those here
+  int64_t position = 0; // of the first key, among all
+  int64_t count = 0;    // without those past the end
 };
 
 class AttentionOperation final : public Operation {
 public:
-  explicit AttentionOperation(const AttentionTask &task)
-      : task(task), s(task.shape), stride(attentionQueryBlock(s)),
+  explicit AttentionOperation(const AttentionTask &described)
+      : task(described), s(task.shape), stride(attentionQueryBlock(s)),
         qRow(s.heads * s.headDim), kvRow(s.kvHeads * s.headDim),
         softmax(attentionSoftmax()), multiply(tileGemm()) {
+    if (task.queries == 0)
+      task.queries = s.qLen;
+    if (task.keys == 0)
+      task.keys = s.kvLen;
     dropout.active = task.dropout > 0;
     dropout.opId = task.opId;
-    dropout.perQuery = uint64_t(s.kvLen);
+    dropout.perQuery = uint64_t(task.keys);
     dropout.threshold = random::dropoutThreshold(task.dropout);
     dropout.keptScale = float(1.0 / (1.0 - task.dropout));
   }
@@ -86,6 +104,22 @@ public:
   void launch(void *const *operands, const int64_t *scalars) override {
     const AttentionBuffers buffers(operands, s.backward);
     dropout.key = uint64_t(scalars[0]);
+    // Within bounds, so that no sum overflows whatever a Program says.
+    firstQuery = std::clamp<int64_t>(scalars[3], 0, mostPositions);
+    int64_t firstKey = std::clamp<int64_t>(scalars[4], 0, mostPositions);
+    int64_t length = (s.kvLen + task.blocks - 1) / task.blocks;
+    for (int64_t index = 0; index < task.blocks; ++index) {
+      keys.index = index;
+      keys.begin = std::min(index * length, s.kvLen);
+      keys.position = firstKey + keys.begin;
+      keys.count = std::clamp<int64_t>(task.keys - keys.position, 0,
+                                       std::min(length, s.kvLen - keys.begin));
+      launch(buffers, scalars);
+    }
+  }
+
+private:
+  void launch(const AttentionBuffers &buffers, const int64_t *scalars) {
     for (int64_t b = 0; b < s.batch; ++b)
       for (int64_t h = 0; h < s.heads; ++h)
         for (int64_t i = (s.qLen - 1) / stride; i >= 0; --i) {
@@ -95,12 +129,22 @@ public:
         }
   }
 
-private:
-  /// Keys that a query sees: 0 .. i + (kvLen - qLen) under a causal mask.
+  /// Past the end of all queries: padding.
+  bool isPadding(int64_t query) const {
+    return firstQuery + query >= task.queries;
+  }
+
+  /// A query sees the first of all keys, up to its own position (counted from
+  /// the end) under a causal mask: how many of those are in the present block.
   int64_t visibleKeys(int64_t query) const {
+    if (isPadding(query))
+      return 0;
     if (!s.causal)
-      return s.kvLen;
-    return std::clamp<int64_t>(query + s.kvLen - s.qLen + 1, 0, s.kvLen);
+      return keys.count;
+    return std::clamp<int64_t>(diagonalOf(query), 0, keys.count);
+  }
+  int64_t diagonalOf(int64_t query) const {
+    return firstQuery + query + task.keys - task.queries + 1 - keys.position;
   }
 
   Block makeBlock(int64_t b, int64_t h, int64_t first,
@@ -108,17 +152,21 @@ private:
     Block block;
     block.firstQuery = first;
     block.queries = std::min(stride, s.qLen - first);
-    block.keys = visibleKeys(first + block.queries - 1);
+    int64_t end = std::min(first + block.queries, task.queries - firstQuery);
+    block.keys = end > first ? visibleKeys(end - 1) : 0;
     block.queryOffset = (b * s.qLen + first) * qRow + h * s.headDim;
-    block.keyOffset =
-        b * s.kvLen * kvRow + h / (s.heads / s.kvHeads) * s.headDim;
-    block.lseOffset = (b * s.heads + h) * s.qLen + first;
+    block.outOffset = block.queryOffset + keys.index * s.batch * s.qLen * qRow;
+    block.keyOffset = (b * s.kvLen + keys.begin) * kvRow +
+                      h / (s.heads / s.kvHeads) * s.headDim;
+    block.lseOffset =
+        ((keys.index * s.batch + b) * s.heads + h) * s.qLen + first;
     uint64_t head = uint64_t(scalars[1]) + uint64_t(h);
     uint64_t sample = uint64_t(scalars[2]) + uint64_t(b);
     block.element =
-        ((sample * uint64_t(task.headsGlobal) + head) * uint64_t(s.qLen) +
-         uint64_t(first)) *
-        uint64_t(s.kvLen);
+        ((sample * uint64_t(task.headsGlobal) + head) * uint64_t(task.queries) +
+         uint64_t(firstQuery + first)) *
+            uint64_t(task.keys) +
+        uint64_t(keys.position);
     return block;
   }
 
@@ -130,8 +178,7 @@ private:
 
   /// Query c of the block sees key j when j - c < this.
   int64_t diagonal(const Block &block) const {
-    return s.causal ? block.firstQuery + s.kvLen - s.qLen + 1
-                    : TileGemm::nothing;
+    return s.causal ? diagonalOf(block.firstQuery) : TileGemm::nothing;
   }
 
   /// scores[key, query] = keys * queries, both of head_dim; `transposed` has
@@ -177,10 +224,12 @@ private:
     float *lse = buffers.lse + block.lseOffset;
     for (int64_t i = 0; i < block.queries; ++i) {
       lse[i] = first[i] + std::log(second[i]); // minus infinity without a key
+      if (isPadding(block.firstQuery + i))
+        lse[i] = 0;
       second[i] = second[i] == 0 ? 0 : 1 / second[i];
     }
     weigh(block, scores, buffers.v + block.keyOffset,
-          buffers.out + block.queryOffset, second);
+          buffers.out + block.outOffset, second);
   }
 
   void backward(const AttentionBuffers &buffers, const Block &block,
@@ -201,9 +250,19 @@ private:
       softmax.differentiate(columns, gradients + query, first + query,
                             second + query);
     });
+    if (overwrite) {
+      clearUnseen(block, buffers.dv + block.keyOffset);
+      clearUnseen(block, buffers.dk + block.keyOffset);
+    }
     spread(block, scores, dout, buffers.dv + block.keyOffset, overwrite);
     spread(block, gradients, q, buffers.dk + block.keyOffset, overwrite);
-    weigh(block, gradients, k, buffers.dq + block.queryOffset, nullptr);
+    weigh(block, gradients, k, buffers.dq + block.outOffset, nullptr);
+  }
+
+  /// Zeros for the keys that the block does not see.
+  void clearUnseen(const Block &block, float *gradient) const {
+    for (int64_t key = block.keys; key < s.kvLen; ++key)
+      std::fill_n(gradient + key * kvRow, s.headDim, 0.0f);
   }
 
   /// lse into `first`, delta into `second`.
@@ -229,7 +288,7 @@ private:
     for (int64_t query = 0; query < block.queries; query += queriesPerVector) {
       columns.scores = scores + query;
       columns.dropout.element =
-          block.element + uint64_t(query) * uint64_t(s.kvLen);
+          block.element + uint64_t(query) * uint64_t(task.keys);
       for (int64_t i = 0; i < queriesPerVector; ++i)
         columns.visible[i] = int32_t(
             std::min(visibleKeys(block.firstQuery + query + i), block.keys));
@@ -244,6 +303,9 @@ private:
   const AttentionSoftmax &softmax;
   TileGemmFn multiply;
   AttentionDropout dropout;
+  static constexpr int64_t mostPositions = int64_t(1) << 40;
+  int64_t firstQuery = 0; // position of query 0 among all
+  KeyBlock keys;
   // One value for each query of a block.
   alignas(64) float first[64];
   alignas(64) float second[64];

@@ -73,13 +73,24 @@ std::vector<int64_t> keyOf(const GemmShape &s) {
 
 std::vector<int64_t> keyOf(const AttentionTask &task) {
   const AttentionShape &s = task.shape;
-  std::vector<int64_t> key = {s.backward,       s.batch,  s.qLen,
-                              s.kvLen,          s.heads,  s.kvHeads,
-                              s.headDim,        s.causal, int64_t(task.opId),
-                              task.headsGlobal, 0,        0};
+  std::vector<int64_t> key = {s.backward,
+                              s.batch,
+                              s.qLen,
+                              s.kvLen,
+                              s.heads,
+                              s.kvHeads,
+                              s.headDim,
+                              s.causal,
+                              int64_t(task.opId),
+                              task.headsGlobal,
+                              task.queries,
+                              task.keys,
+                              task.blocks,
+                              0,
+                              0};
   static_assert(sizeof(double) == sizeof(int64_t));
-  std::memcpy(&key[10], &task.scale, sizeof(double));
-  std::memcpy(&key[11], &task.dropout, sizeof(double));
+  std::memcpy(&key[13], &task.scale, sizeof(double));
+  std::memcpy(&key[14], &task.dropout, sizeof(double));
   return key;
 }
 
