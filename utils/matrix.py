@@ -34,6 +34,10 @@ PLANS = {
     "tp3": ("tp: 3", False),
     "tp6": ("tp: 6", False),
     "dp2-tp4-sp": ("dp: 2, tp: 4", True),
+    "cp2": ("cp: 2", False),
+    "cp3": ("cp: 3", False),
+    "dp2-cp2": ("dp: 2, cp: 2", False),
+    "cp2-tp2": ("cp: 2, tp: 2", False),
 }
 REQUIRED = ["dp4", "tp4", "dp2-tp2", "tp2-sp", "dp2-tp2-sp"]
 
@@ -77,11 +81,12 @@ class Case:
         if made.returncode:
             return made.stderr
         mesh, sequence_parallel = PLANS.get(self.plan) or self.plan
-        residual = ", seq: { residual: tp }" if sequence_parallel else ""
-        dimensions = "batch: dp" if "dp" in mesh else ""
+        rules = ["batch: dp"] if "dp" in mesh else []
+        rules += ["seq: cp"] if "cp" in mesh else []
         if "tp" in mesh:
-            dimensions += ", " if dimensions else ""
-            dimensions += "heads: tp, kv_heads: tp, ffn: tp, vocab: tp" + residual
+            rules += ["heads: tp", "kv_heads: tp", "ffn: tp", "vocab: tp"]
+            rules += ["seq: { residual: tp }"] if sequence_parallel else []
+        dimensions = ", ".join(rules)
         with open(os.path.join(folder, "plan.yaml"), "w") as file:
             file.write(
                 f"plan: 1\nmesh: {{ {mesh} }}\n"
@@ -176,6 +181,26 @@ def uneven_cases():
         yield case("sgd", kind, "dp2-tp2-sp", 2, optimizer="sgd", batch=7 * 2)
         few = {"ffn": 3, "vocab": 3}
         yield case("fewer-than-ranks", kind, "tp4", 1, batch=2, model=few)
+
+
+def context_cases():
+    """Every position-wise value split along the sequence, attention too."""
+    qk = ("qk-norm",)
+    plans = (("cp2", 1), ("cp2", 4), ("dp2-cp2", 4), ("cp2-tp2", 1), ("cp3", 2))
+    for kind, head, (plan, m) in itertools.product(
+        ("gpt", "llama"), ("tied", "untied"), plans
+    ):
+        yield Case(f"context-{kind}-{head}-{plan}-m{m}", kind, plan, m, flags=(head, "qk-norm"))
+    primes = {"embed": 14, "heads": 7, "kv-heads": 7, "head-dim": 6, "ffn": 29, "vocab": 31}
+    for kind in ("gpt", "llama"):
+        yield Case(f"context-seq17-{kind}", kind, "cp3", sequence=17, flags=qk)
+        yield Case(f"context-kv2-{kind}", kind, "cp2-tp2", sequence=13, model={"kv-heads": 2}, flags=qk)
+        yield Case(f"context-kv1-{kind}", kind, "cp2-tp2", sequence=5, model={"kv-heads": 1}, flags=qk)
+        yield Case(f"context-primes-{kind}", kind, "dp2-cp2", 3, batch=15, sequence=11, model=primes)
+        # Ranks without a position.
+        yield Case(f"context-seq4-{kind}", kind, "cp3", sequence=4, flags=qk)
+        yield Case(f"context-seq1-{kind}", kind, "cp2", sequence=1, flags=qk, optimizer="sgd")
+        yield Case(f"context-recompute-{kind}", kind, "cp3", 2, sequence=10, flags=qk, recompute="full")
 
 
 def recompute_cases():
@@ -285,6 +310,7 @@ def all_cases():
         *required_cases(),
         *plain_cases(),
         *uneven_cases(),
+        *context_cases(),
         *recompute_cases(),
         *bug_cases(),
         *refused_cases(),

@@ -291,7 +291,9 @@ static void addRope(Generator &g) {
 static void addAttention(Generator &g) {
   int64_t batch = g.extent(), keys = g.extent(), kvHeads = 1 + g.below(4);
   int64_t queries = g.chance(70) ? keys : g.extent();
-  int64_t heads = kvHeads * (1 + g.below(3)), width = 1 + g.below(4);
+  // Wide heads: the scores are fewer than what head_dim on shards would gather.
+  int64_t heads = kvHeads * (1 + g.below(3));
+  int64_t width = 1 + g.below(g.chance(30) ? 12 : 4);
   Value q = g.ofType({batch, queries, heads, width}, g.f32());
   Value k = g.ofType({batch, keys, kvHeads, width}, g.f32());
   Value v = g.ofType({batch, keys, kvHeads, width}, g.f32());
@@ -299,14 +301,19 @@ static void addAttention(Generator &g) {
       g.attribute("scale", g.builder.getF64FloatAttr(0.25))};
   if (keys >= queries && g.chance(60))
     attributes.push_back(g.attribute("causal", g.builder.getUnitAttr()));
-  Known known{false, std::max(g.known(v).magnitude, 30.0)};
+  if (g.chance(30)) {
+    attributes.push_back(g.attribute("p", g.builder.getF64FloatAttr(0.25)));
+    attributes.push_back(
+        g.attribute("op_id", g.builder.getI64IntegerAttr(1 + g.below(9))));
+  }
+  Known known{false, std::max(2 * g.known(v).magnitude, 30.0)};
   Operation *op = g.add("attention", {q, k, v}, known, attributes, 2);
-  if (!op || g.chance(60))
+  if (!op || g.chance(50))
     return;
   Value dout = g.ofType(shapeOf(q), g.f32());
   double size = double(ShapedType::getNumElements(shapeOf(q)));
   g.add("attention_grad", {q, k, v, op->getResult(0), op->getResult(1), dout},
-        {false, size * g.known(dout).magnitude}, attributes, 3,
+        {false, 2 * size * g.known(dout).magnitude}, attributes, 3,
         {q.getType(), k.getType(), v.getType()});
 }
 

@@ -11,11 +11,8 @@ using namespace stretto;
 std::vector<ShardRule>
 stretto::defaultShardRules(llvm::ArrayRef<MeshAxis> mesh) {
   static constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral>
-      defaults[] = {{"batch", "dp"},
-                    {"heads", "tp"},
-                    {"kv_heads", "tp"},
-                    {"ffn", "tp"},
-                    {"vocab", "tp"}};
+      defaults[] = {{"batch", "dp"},    {"seq", "cp"}, {"heads", "tp"},
+                    {"kv_heads", "tp"}, {"ffn", "tp"}, {"vocab", "tp"}};
   ShardRule rule;
   for (auto [dimension, axis] : defaults)
     for (const MeshAxis &existing : mesh)

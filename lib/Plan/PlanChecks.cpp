@@ -27,10 +27,6 @@ static void checkAxesImplemented(const Plan &plan, Diagnostics &diags) {
                             "use " +
                             quote(axis.name + ": 1") +
                             " and put the ranks on dp or tp");
-    if (axis.name == "cp")
-      (void)diags.error(axis.location,
-                        head + "context parallelism is not implemented yet; "
-                               "use 'cp: 1' and 'seq: { residual: tp }'");
   }
 }
 
@@ -49,14 +45,6 @@ static void checkRulesImplemented(const Plan &plan, Diagnostics &diags) {
                           quote(dim.dimension + ": { residual: ... }") +
                               " is not implemented yet; only 'seq' can be "
                               "split between the blocks alone");
-      if (!dim.residualOnly &&
-          (dim.dimension == "seq" || dim.dimension == "kv_seq"))
-        (void)diags.error(dim.location,
-                          "splitting " + quote(dim.dimension) +
-                              " inside the blocks needs context-parallel "
-                              "attention, which is not implemented yet; use "
-                              "'seq: { residual: " +
-                              dim.axes.front() + " }'");
       if (dim.dimension == "expert" || dim.dimension == "expert_ffn")
         (void)diags.error(dim.location, quote(dim.dimension) +
                                             ": expert parallelism is not "

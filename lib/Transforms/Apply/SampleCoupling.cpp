@@ -32,7 +32,7 @@ private:
   bool hasFactor(const DimFactors &dims, unsigned factor) const;
   std::optional<unsigned> batchFactor(Operation *op, const OpRule &rule) const;
   LogicalResult visitSums(Operation *op, const OpRule &rule);
-  bool isLinear(Operation *op, const OpRule &rule) const;
+  const LinearSet *linearSet(Operation *op, const OpRule &rule) const;
 
   LayerOp layer;
   DimensionNames names;
@@ -80,24 +80,31 @@ LogicalResult LayerCoupling::visitSums(Operation *op, const OpRule &rule) {
   if (llvm::none_of(op->getOperands(),
                     [&](Value operand) { return sums.contains(operand); }))
     return success();
-  for (Value result : op->getResults())
-    if (!isLinear(op, rule) || names.find(result, "batch"))
+  const LinearSet *set = linearSet(op, rule);
+  for (OpResult result : op->getResults()) {
+    if (set && !set->reaches(result.getResultNumber()))
+      continue;
+    if (!set || names.find(result, "batch"))
       return op->emitOpError("uses a sum over 'batch', which is known only "
                              "after all micro-batches and ranks; such sums may "
                              "only be added and scaled on the way to "
                              "stretto.loss");
-  sums.insert(op->result_begin(), op->result_end());
+    sums.insert(result);
+  }
   return success();
 }
 
-/// The operands that are batch sums are one of the operation's linear sets.
-bool LayerCoupling::isLinear(Operation *op, const OpRule &rule) const {
-  return llvm::any_of(rule.linearSets, [&](const LinearSet &set) {
+/// The linear set of the operation that is the operands that are batch sums, or
+/// null.
+const LinearSet *LayerCoupling::linearSet(Operation *op,
+                                          const OpRule &rule) const {
+  const auto *found = llvm::find_if(rule.linearSets, [&](const LinearSet &set) {
     return llvm::all_of(llvm::enumerate(op->getOperands()), [&](auto operand) {
       return sums.contains(operand.value()) ==
              llvm::is_contained(set.operands, unsigned(operand.index()));
     });
   });
+  return found == rule.linearSets.end() ? nullptr : found;
 }
 
 LogicalResult LayerCoupling::run() {

@@ -170,7 +170,7 @@ LogicalResult BodyAssigner::visit(Operation *op) {
   settleOperands(op, rule, *placement, passing);
   keepFinite(op, rule);
   maskOperands(op, rule, *placement);
-  typeResults(op, rule, *placement, passing.axes);
+  typeResults(op, rule, *placement, passing);
   op->removeAttr(decided::factors);
   op->removeAttr(decided::padding);
   if (isa<ConstrainOp, PropagationBarrierOp, ShardAlikeOp>(op)) {
@@ -199,19 +199,34 @@ bool BodyAssigner::takeFromOther(Operation *op) {
   return false;
 }
 
-/// A blocked factor that an operand has sharded: the decomposed form shows the
-/// inner collectives.
+/// Axes that propagation gave to factors of the operation, above all else.
+SmallVector<AxisRef> BodyAssigner::decidedAxes(Operation *op,
+                                               const OpRule &rule) const {
+  SmallVector<AxisRef> all;
+  auto given = op->getAttrOfType<ConstraintAttr>(decided::factors);
+  for (unsigned factor = 0; given && factor < rule.factors.size(); ++factor)
+    if (given.getPriorities()[factor] == 0)
+      if (auto axes = resolveAxes(op->getLoc(), mesh, given, factor);
+          succeeded(axes))
+        llvm::append_range(all, *axes);
+  return all;
+}
+
+/// A blocked factor that an operand has sharded over axes that nothing else of
+/// the operation is to have: the decomposed form shows the inner collectives.
 bool BodyAssigner::decompose(Operation *op, const OpRule &rule) {
   auto decomposable = dyn_cast<Decomposable>(op);
   if (!decomposable)
     return false;
   bool sharded = false;
+  SmallVector<AxisRef> taken = decidedAxes(op, rule);
   for (auto [operand, dims] : llvm::zip(op->getOperands(), rule.operands)) {
     DistAttr dist = getDist(operand);
     for (auto [dim, factors] : llvm::enumerate(dims))
       for (unsigned factor : factors)
         sharded |= dist && rule.factors[factor].kind == FactorKind::Blocked &&
-                   !dist.getDimAxes(dim).empty();
+                   !dist.getDimAxes(dim).empty() &&
+                   !axesOverlap(dist.getDimAxes(dim), taken);
   }
   if (!sharded)
     return false;
@@ -291,45 +306,58 @@ void BodyAssigner::keepFinite(Operation *op, const OpRule &rule) {
   }
 }
 
-/// The operand whose padding along `factor` is made neutral: for sums one that
-/// the operation is linear in, as zeros elsewhere need not give zeros.
-static std::optional<unsigned> operandToMask(Operation *op, const OpRule &rule,
-                                             unsigned factor) {
-  auto has = [&](unsigned operand) {
+/// Do zeros along `factor` in the operands of `set` make what is summed over it
+/// zero, in every result that sums?
+static bool isNeutral(const OpRule &rule, const LinearSet &set,
+                      unsigned factor) {
+  bool all = llvm::all_of(set.operands, [&](unsigned operand) {
     return dimOfFactor(rule.operands[operand], factor).has_value();
-  };
+  });
+  for (unsigned result = 0; result < rule.results.size(); ++result)
+    all &= set.reaches(result) || rule.resultHasFactor(result, factor);
+  return all;
+}
+
+/// The operands whose padding along `factor` is made neutral: for sums those of
+/// a set that the operation is linear in, as zeros elsewhere need not give
+/// zeros.
+static SmallVector<unsigned> operandsToMask(Operation *op, const OpRule &rule,
+                                            unsigned factor) {
   for (const LinearSet &set : rule.linearSets)
-    for (unsigned operand : set.operands)
-      if (has(operand))
-        return operand;
+    if (isNeutral(rule, set, factor))
+      return SmallVector<unsigned>(ArrayRef(set.operands));
   for (unsigned operand = 0; operand < op->getNumOperands(); ++operand)
-    if (has(operand))
-      return operand;
-  return std::nullopt;
+    if (dimOfFactor(rule.operands[operand], factor))
+      return {operand};
+  return {};
 }
 
 /// A padded factor that is reduced needs neutral padding in some operand that
 /// the operation is linear in (sums), or in its only operand (max, min, prod).
-/// Past the end of a window there are zeros.
+/// Past the end of a window there are zeros. Operations that know the extent
+/// leave the padding out.
 void BodyAssigner::maskOperands(Operation *op, const OpRule &rule,
                                 const Placement &placement) {
   for (auto [factor, info] : llvm::enumerate(rule.factors)) {
     bool combines =
         info.kind == FactorKind::Reduction || info.kind == FactorKind::Window;
-    if (!combines || placement.padded[factor] == 0)
+    if (!combines || info.trims || placement.padded[factor] == 0)
       continue;
-    bool neutral = false;
-    if (info.reduce == ReduceKind::Sum)
-      for (const LinearSet &set : rule.linearSets)
-        for (unsigned operand : set.operands)
-          if (auto dim = dimOfFactor(rule.operands[operand], factor))
-            neutral |= padding.isZero(op->getOperand(operand), *dim);
+    auto isZero = [&, factor = factor](unsigned operand) {
+      return padding.isZero(op->getOperand(operand),
+                            *dimOfFactor(rule.operands[operand], factor));
+    };
+    bool neutral = info.reduce == ReduceKind::Sum &&
+                   llvm::any_of(rule.linearSets, [&](const LinearSet &set) {
+                     return isNeutral(rule, set, factor) &&
+                            llvm::all_of(set.operands, isZero);
+                   });
     if (neutral)
       continue;
-    if (std::optional<unsigned> masked = operandToMask(op, rule, factor)) {
-      OpOperand &operand = op->getOpOperand(*masked);
+    for (unsigned masked : operandsToMask(op, rule, factor)) {
+      OpOperand &operand = op->getOpOperand(masked);
       operand.set(maskPad(
-          operand.get(), *dimOfFactor(rule.operands[*masked], factor),
+          operand.get(), *dimOfFactor(rule.operands[masked], factor),
           neutralOf(info.reduce, tensor(operand.get()).getElementType())));
     }
   }
@@ -337,12 +365,14 @@ void BodyAssigner::maskOperands(Operation *op, const OpRule &rule,
 
 void BodyAssigner::typeResults(Operation *op, const OpRule &rule,
                                const Placement &placement,
-                               ArrayRef<AxisRef> passing) {
+                               const Passing &passing) {
   for (auto [i, result] : llvm::enumerate(op->getResults())) {
     DistAttr dist = distributionOf(mesh, rule.results[i], placement);
     ReduceKind kind = ReduceKind::Sum;
     SmallVector<AxisRef> axes = reductionAxes(rule, i, placement, kind);
-    llvm::append_range(axes, passing);
+    if (passing.results.empty() ||
+        llvm::is_contained(passing.results, unsigned(i)))
+      llvm::append_range(axes, passing.axes);
     result.setType(withDist(tensor(result), withPartial(dist, axes, kind)));
     ages[result] = ages.size();
   }

@@ -14,11 +14,12 @@
 
 namespace stretto::shard {
 
-/// Axes over which operands stay partial through an operation, and which
-/// operands are partial over them.
+/// Axes over which operands stay partial through an operation, which operands
+/// are partial over them, and which results become so (empty: all).
 struct Passing {
   llvm::SmallVector<AxisRef> axes;
   llvm::SmallVector<unsigned> operands;
+  llvm::SmallVector<unsigned> results;
 };
 
 class BodyAssigner {
@@ -40,6 +41,8 @@ private:
   bool takeFromOther(mlir::Operation *op);
   bool addWhereItRests(mlir::Operation *op);
   mlir::LogicalResult gatherParameters(mlir::Operation *op);
+  llvm::SmallVector<AxisRef> decidedAxes(mlir::Operation *op,
+                                         const OpRule &rule) const;
   bool decompose(mlir::Operation *op, const OpRule &rule);
   mlir::FailureOr<Placement> place(mlir::Operation *op, const OpRule &rule);
   unsigned ageOf(mlir::Value value) const;
@@ -57,7 +60,7 @@ private:
   void maskOperands(mlir::Operation *op, const OpRule &rule,
                     const Placement &placement);
   void typeResults(mlir::Operation *op, const OpRule &rule,
-                   const Placement &placement, llvm::ArrayRef<AxisRef> passing);
+                   const Placement &placement, const Passing &passing);
   mlir::Value reshard(mlir::Value value, DistAttr target,
                       const llvm::Twine &consumer,
                       llvm::StringRef planCauses = "");

@@ -184,7 +184,7 @@ Passing BodyAssigner::passingPartial(Operation *op, const OpRule &rule,
     auto wanted = resolveNames(op->getLoc(), mesh,
                                constrain.getConstraint().getPartialAxes());
     bool within = succeeded(wanted) && subtractAxes(*all, *wanted).empty();
-    return within ? Passing{*all, {0}} : Passing();
+    return within ? Passing{*all, {0}, {}} : Passing();
   }
   bool scalars = llvm::all_of(op->getOperands(), [](Value operand) {
     return tensor(operand).getRank() == 0;
@@ -206,7 +206,8 @@ Passing BodyAssigner::passingPartial(Operation *op, const OpRule &rule,
     };
     if (!llvm::all_of(partial, inSet))
       continue;
-    Passing passing{*all, SmallVector<unsigned>(ArrayRef(set.operands))};
+    Passing passing{*all, SmallVector<unsigned>(ArrayRef(set.operands)),
+                    SmallVector<unsigned>(ArrayRef(set.results))};
     if (scalars && set.operands.size() == op->getNumOperands())
       return passing;
     bool together = set.operands.size() == partial.size();

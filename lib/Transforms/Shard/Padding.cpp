@@ -63,15 +63,18 @@ bool PaddingState::compute(Value value, unsigned dim) {
   if (!ruled)
     return false;
   OpRule rule = ruled.getShardingRule();
-  const auto &factors =
-      rule.results[cast<OpResult>(value).getResultNumber()][dim];
+  unsigned result = cast<OpResult>(value).getResultNumber();
+  const auto &factors = rule.results[result][dim];
   if (factors.size() != 1)
     return false;
+  if (rule.factors[factors[0]].trims)
+    return true;
   // Linear in operands that are all zero there: zero there.
   return llvm::any_of(rule.linearSets, [&](const LinearSet &set) {
-    return llvm::all_of(set.operands, [&](unsigned operand) {
-      auto at = dimOfFactor(rule.operands[operand], factors[0]);
-      return at && isZero(op->getOperand(operand), *at);
-    });
+    return set.reaches(result) &&
+           llvm::all_of(set.operands, [&](unsigned operand) {
+             auto at = dimOfFactor(rule.operands[operand], factors[0]);
+             return at && isZero(op->getOperand(operand), *at);
+           });
   });
 }

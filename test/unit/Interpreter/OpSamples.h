@@ -269,6 +269,13 @@ inline std::vector<Sample> fusedSamples() {
                      "stretto.attention %q, %k, %v" + flags + q + ", " + k +
                          ", " + k + " -> " + q + ", " + lse,
                      q + ", " + lse, 2});
+  std::string keys = f32("4x8x2x2");
+  samples.push_back({"attention_blocks",
+                     "%q: " + q + ", %k: " + keys + ", %v: " + keys,
+                     "stretto.attention %q, %k, %v {blocks = 4 : i64, " +
+                         flags.substr(2) + q + ", " + keys + ", " + keys +
+                         " -> tensor<4x4x3x4x2xf32>, tensor<4x4x4x3xf32>",
+                     "tensor<4x4x3x4x2xf32>, tensor<4x4x4x3xf32>", 2});
   samples.push_back({"attention_grad",
                      "%q: " + q + ", %k: " + k + ", %v: " + k + ", %o: " + q +
                          ", %l: " + lse + ", %d: " + q,

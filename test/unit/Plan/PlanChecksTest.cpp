@@ -19,13 +19,17 @@ static std::string refusals(llvm::StringRef text) {
   return diags.summary();
 }
 
-TEST(PlanImplemented, DataTensorAndSequenceParallelismAre) {
+TEST(PlanImplemented, DataTensorSequenceAndContextParallelismAre) {
   EXPECT_EQ(
-      refusals("plan: 1\nmesh: { dp: 2, pp: 1, cp: 1, tp: 2 }\n"
+      refusals("plan: 1\nmesh: { dp: 2, pp: 1, cp: 2, tp: 2 }\n"
                "shard: [{ batch: dp, heads: tp, seq: { residual: tp } }]\n"
                "microbatches: 4\nzero: 0\nrecompute: none\n"
                "overlap: { bucket: 25MiB, prefetch: 1 }\n"),
       "");
+  EXPECT_EQ(refusals("plan: 1\nmesh: { cp: 2, tp: 2 }\n"
+                     "shard: [{ seq: cp, kv_seq: cp, heads: tp }]\n"),
+            "");
+  EXPECT_EQ(refusals("plan: 1\nmesh: { tp: 2 }\nshard: [{ seq: tp }]\n"), "");
   // An axis of size 1 promises nothing.
   EXPECT_EQ(refusals("plan: 1\nshard: [{ seq: cp, expert: dp }]\n"), "");
 }
@@ -67,15 +71,9 @@ TEST(PlanSplits, UnevenErrorHoldsForSamplesAndPositions) {
 }
 
 TEST(PlanImplemented, TheRestIsRefusedByName) {
-  EXPECT_EQ(refusals("plan: 1\nmesh: { pp: 2, cp: 2 }\n"),
+  EXPECT_EQ(refusals("plan: 1\nmesh: { pp: 2 }\n"),
             "p.yaml:2:9: error: 'pp: 2': pipeline parallelism is not "
-            "implemented yet; use 'pp: 1' and put the ranks on dp or tp\n"
-            "p.yaml:2:16: error: 'cp: 2': context parallelism is not "
-            "implemented yet; use 'cp: 1' and 'seq: { residual: tp }'\n");
-  EXPECT_EQ(refusals("plan: 1\nmesh: { tp: 2 }\nshard: [{ seq: tp }]\n"),
-            "p.yaml:3:11: error: splitting 'seq' inside the blocks needs "
-            "context-parallel attention, which is not implemented yet; use "
-            "'seq: { residual: tp }'\n");
+            "implemented yet; use 'pp: 1' and put the ranks on dp or tp\n");
   struct Case {
     const char *line, *name;
   } cases[] = {{"zero: 1", "'zero'"},

@@ -164,6 +164,16 @@ struct Place {
   unsigned index = 0, dim = 0;
 };
 
+/// Axes that pass as partial sums, and through which linear set.
+struct PassingSum {
+  SmallVector<AxisRef> axes;
+  const LinearSet *set = nullptr;
+
+  ArrayRef<AxisRef> ofResult(unsigned result) const {
+    return set && set->reaches(result) ? ArrayRef(axes) : ArrayRef<AxisRef>();
+  }
+};
+
 /// Holds the distributions of an operation's values against its rule.
 class Reader {
 public:
@@ -174,8 +184,8 @@ public:
         placement(rule), known(rule.factors.size()) {}
 
   LogicalResult readPlacement();
-  FailureOr<SmallVector<AxisRef>> passingPartial() const;
-  LogicalResult checkResults(ArrayRef<AxisRef> passing) const;
+  FailureOr<PassingSum> passingPartial() const;
+  LogicalResult checkResults(const PassingSum &passing) const;
   Placement &getPlacement() { return placement; }
 
 private:
@@ -325,13 +335,13 @@ LogicalResult Reader::readPlacement() {
 
 /// Axes that may pass as partial sums: the ones of the first linear set whose
 /// operands are all partial over the same axes while nothing else is.
-FailureOr<SmallVector<AxisRef>> Reader::passingPartial() const {
+FailureOr<PassingSum> Reader::passingPartial() const {
   SmallVector<unsigned> partial;
   for (auto [i, dist] : llvm::enumerate(operands))
     if (dist.isPartial())
       partial.push_back(i);
   if (partial.empty())
-    return SmallVector<AxisRef>();
+    return PassingSum();
   DistAttr first = operands[partial[0]];
   Place place{false, partial[0]};
   std::string axes = axesText(first.getPartialAxes());
@@ -349,10 +359,11 @@ FailureOr<SmallVector<AxisRef>> Reader::passingPartial() const {
               << text(place) << ", over " << axes << " and " << text({false, i})
               << ", over " << axesText(operands[i].getPartialAxes());
       });
-  bool linear = llvm::any_of(rule.linearSets, [&](const LinearSet &set) {
-    return ArrayRef<unsigned>(set.operands) == ArrayRef<unsigned>(partial);
-  });
-  if (!linear)
+  const LinearSet *set =
+      llvm::find_if(rule.linearSets, [&](const LinearSet &set) {
+        return ArrayRef<unsigned>(set.operands) == ArrayRef<unsigned>(partial);
+      });
+  if (set == rule.linearSets.end())
     return fail([&](InFlightDiagnostic &error) {
       error << "is not linear in its partial operands (";
       llvm::interleaveComma(partial, error, [&](unsigned i) {
@@ -367,16 +378,16 @@ FailureOr<SmallVector<AxisRef>> Reader::passingPartial() const {
               << text(*known[factor]) << ", has dimension "
               << known[factor]->dim;
       });
-  return SmallVector<AxisRef>(first.getPartialAxes());
+  return PassingSum{SmallVector<AxisRef>(first.getPartialAxes()), set};
 }
 
 /// Every result is partial over exactly its reduced axes and what passes.
-LogicalResult Reader::checkResults(ArrayRef<AxisRef> passing) const {
+LogicalResult Reader::checkResults(const PassingSum &passing) const {
   for (unsigned i = 0; i < results.size(); ++i) {
     DistAttr dist = results[i];
     ReduceKind kind = ReduceKind::Sum;
     SmallVector<AxisRef> expected = reductionAxes(rule, i, placement, kind);
-    llvm::append_range(expected, passing);
+    llvm::append_range(expected, passing.ofResult(i));
     llvm::sort(expected);
     expected = canonicalAxes(expected);
     if (ArrayRef<AxisRef>(expected) == dist.getPartialAxes() &&
@@ -408,7 +419,7 @@ FailureOr<Placement> stretto::readPlacement(Operation *op, const OpRule &rule) {
 static LogicalResult check(Reader &reader) {
   if (failed(reader.readPlacement()))
     return failure();
-  FailureOr<SmallVector<AxisRef>> passing = reader.passingPartial();
+  FailureOr<PassingSum> passing = reader.passingPartial();
   return failure(failed(passing) || failed(reader.checkResults(*passing)));
 }
 

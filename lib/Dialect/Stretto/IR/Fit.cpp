@@ -135,7 +135,8 @@ Fit Fitter::finish(const LinearSet *linear) const {
   for (auto [index, dims] : llvm::enumerate(rule.results)) {
     ReduceKind kind = ReduceKind::Sum;
     SmallVector<AxisRef> axes = reductionAxes(rule, index, placement, kind);
-    llvm::append_range(axes, sums);
+    if (!sums.empty() && linear->reaches(index))
+      llvm::append_range(axes, sums);
     fit.results.push_back(
         asPartial(distributionOf(mesh, dims, placement), axes, kind));
   }

@@ -81,10 +81,9 @@ OpRule SoftmaxOp::getShardingRule() {
 // Normalisations over the last dimension
 //===----------------------------------------------------------------------===//
 
-/// x [rows..., n], vectors [n]; `vectorResults` results of shape [n] that sum
-/// over rows. Operand 1 is gamma; `linearOperand` (or -1) is where it is
-/// linear.
-static OpRule normRule(Operation *op, int linearOperand) {
+/// x [rows..., n], vectors [n]; further results are of shape [n] and sum over
+/// rows.
+static OpRule normRule(Operation *op) {
   OpRule rule;
   ArrayRef<int64_t> dims = shape(op->getOperand(0));
   bool hasVectorResults = op->getNumResults() > 1;
@@ -98,11 +97,20 @@ static OpRule normRule(Operation *op, int linearOperand) {
     rule.operands.push_back(trailing(all, shape(operand).size()));
   for (Value result : op->getResults())
     rule.results.push_back(trailing(all, shape(result).size()));
-  LinearSet linear;
-  for (unsigned operand = 1; operand < op->getNumOperands(); ++operand)
-    if (linearOperand < 0 || operand == unsigned(linearOperand))
-      linear.operands.push_back(operand);
-  rule.linearSets.push_back(linear);
+  return rule;
+}
+
+static OpRule normRule(Operation *op, ArrayRef<unsigned> linearIn) {
+  OpRule rule = normRule(op);
+  rule.linearSets.emplace_back().operands.assign(linearIn.begin(),
+                                                 linearIn.end());
+  return rule;
+}
+
+/// Everything is linear in dy; dx alone reads gamma.
+static OpRule normGradRule(Operation *op) {
+  OpRule rule = normRule(op);
+  rule.linearSets = {{{2}}, {{1}, {0}}};
   return rule;
 }
 
@@ -132,14 +140,14 @@ INFER(LayerNormOp) {
 LogicalResult LayerNormOp::verify() {
   return verifyNorm(*this, {getGamma(), getBeta()}, getEps());
 }
-OpRule LayerNormOp::getShardingRule() { return normRule(*this, -1); }
+OpRule LayerNormOp::getShardingRule() { return normRule(*this, {1, 2}); }
 
 INFER(LayerNormGradOp) {
   inferred.append({bare(operands[0]), bare(operands[1]), bare(operands[1])});
   return success();
 }
 LogicalResult LayerNormGradOp::verify() { return verifyNormGrad(*this); }
-OpRule LayerNormGradOp::getShardingRule() { return normRule(*this, 2); }
+OpRule LayerNormGradOp::getShardingRule() { return normGradRule(*this); }
 
 INFER(RmsNormOp) {
   inferred.push_back(bare(operands[0]));
@@ -148,14 +156,14 @@ INFER(RmsNormOp) {
 LogicalResult RmsNormOp::verify() {
   return verifyNorm(*this, {getGamma()}, getEps());
 }
-OpRule RmsNormOp::getShardingRule() { return normRule(*this, -1); }
+OpRule RmsNormOp::getShardingRule() { return normRule(*this, {1}); }
 
 INFER(RmsNormGradOp) {
   inferred.append({bare(operands[0]), bare(operands[1])});
   return success();
 }
 LogicalResult RmsNormGradOp::verify() { return verifyNormGrad(*this); }
-OpRule RmsNormGradOp::getShardingRule() { return normRule(*this, 2); }
+OpRule RmsNormGradOp::getShardingRule() { return normGradRule(*this); }
 
 //===----------------------------------------------------------------------===//
 // rope
@@ -198,12 +206,16 @@ OpRule RopeOp::getShardingRule() {
 //===----------------------------------------------------------------------===//
 
 INFER(AttentionOp) {
+  Adaptor adaptor(operands, attributes, properties, regions);
   ArrayRef<int64_t> q = shape(operands[0]);
   if (q.size() != 4)
     return emitOptionalError(loc, "q must be [batch, q_len, heads, head_dim]");
-  inferred.push_back(bare(operands[0]));
-  inferred.push_back(
-      make({q[0], q[2], q[1]}, tensor(operands[0]).getElementType()));
+  SmallVector<int64_t> out(q), lse = {q[0], q[2], q[1]};
+  if (adaptor.getBlocks())
+    for (auto *extents : {&out, &lse})
+      extents->insert(extents->begin(), int64_t(*adaptor.getBlocks()));
+  for (ArrayRef<int64_t> extents : {ArrayRef(out), ArrayRef(lse)})
+    inferred.push_back(make(extents, tensor(operands[0]).getElementType()));
   return success();
 }
 
@@ -222,8 +234,10 @@ template <typename OpT> static LogicalResult verifyAttention(OpT op) {
   if (q[2] % k[2] != 0)
     return op.emitOpError()
            << q[2] << " heads do not group over " << k[2] << " kv heads";
-  for (auto [name, number] : {std::pair("heads_global", op.getHeadsGlobal()),
-                              std::pair("samples", op.getSamples())})
+  for (auto [name, number] :
+       {std::pair("heads_global", op.getHeadsGlobal()),
+        std::pair("samples", op.getSamples()),
+        std::pair("queries", op.getQueries()), std::pair("keys", op.getKeys())})
     if (number && int64_t(*number) < 1)
       return op.emitOpError(name)
              << " is " << int64_t(*number) << ", expected at least 1";
@@ -232,7 +246,17 @@ template <typename OpT> static LogicalResult verifyAttention(OpT op) {
   return verifyFinite(op, "scale", op.getScale());
 }
 
-LogicalResult AttentionOp::verify() { return verifyAttention(*this); }
+LogicalResult AttentionOp::verify() {
+  if (getBlocks() && int64_t(*getBlocks()) < 1)
+    return emitOpError("cuts the keys in ")
+           << int64_t(*getBlocks()) << " blocks, expected at least 1";
+  DistAttr keys = getDist(getK());
+  if (getBlocks() && keys && *getBlocks() % keys.getNumShards(1) != 0)
+    return emitOpError("cuts the keys in ")
+           << int64_t(*getBlocks()) << " blocks, but they lie in "
+           << keys.getNumShards(1) << " shards";
+  return verifyAttention(*this);
+}
 
 LogicalResult AttentionGradOp::verify() {
   if (failed(verifyAttention(*this)))
@@ -244,58 +268,87 @@ LogicalResult AttentionGradOp::verify() {
       failed(verifyShape(*this, "lse", getLse(), {q[0], q[2], q[1]})));
 }
 
-/// Heads are a compound of kv heads (major) and queries per kv head: with more
-/// axes than kv heads the minor part takes the rest and k, v stay replicated
-/// over it. Positions and head_dim are whole on every rank.
-/// Query heads are made of a key/value head and a place within its group. A
-/// part of size 1 is left out: what stays is no compound and may be padded.
-template <typename OpT> static OpRule attentionRule(OpT op, bool backward) {
+/// Factors that attention and its adjoint share.
+namespace {
+struct AttentionFactors {
+  unsigned batch, group, within, qLen, kvLen, dim;
+  SmallVector<unsigned, 2> heads;
+
+  /// Query heads are a compound of kv heads (major) and queries per kv head:
+  /// with more axes than kv heads the minor part takes the rest and k, v stay
+  /// replicated over it. A part of size 1 is left out: what stays is no
+  /// compound and may be padded. `summed`: where k and v lack a factor, their
+  /// gradients are sums over it.
+  template <typename OpT>
+  AttentionFactors(OpT op, OpRule &rule, FactorKind summed) {
+    ArrayRef<int64_t> q = shape(op.getQ()), k = shape(op.getK());
+    batch = rule.addFactor(q[0]);
+    group = rule.addFactor(k[2]);
+    within = rule.addFactor(q[2] / k[2], summed);
+    qLen = rule.addFactor(q[1], summed);
+    kvLen = rule.addFactor(k[1], summed);
+    dim = rule.addFactor(q[3], FactorKind::Blocked);
+    rule.factors[qLen].trims = rule.factors[kvLen].trims = true;
+    heads = {group, within};
+    if (q[2] == k[2])
+      heads = {group};
+    else if (k[2] == 1)
+      heads = {within};
+  }
+  DimFactors query() const { return {{batch}, {qLen}, heads, {dim}}; }
+  DimFactors key() const { return {{batch}, {kvLen}, {group}, {dim}}; }
+  DimFactors lse() const { return {{batch}, heads, {qLen}}; }
+};
+} // namespace
+
+/// The positions' place; samples and heads as well where dropout needs them.
+template <typename OpT>
+static void localizeAttention(OpT op, OpT source, DistAttr queries,
+                              DistAttr keys) {
+  ArrayRef<int64_t> q = shape(source.getQ()), k = shape(source.getK());
+  auto isWhole = [](DistAttr dist) {
+    return dist.getDimAxes(1).empty() && dist.getPaddedExtents()[1] == 0;
+  };
+  if (!isWhole(queries) || !isWhole(keys)) {
+    op.setQueries(source.getQueries().value_or(q[1]));
+    op.setKeys(source.getKeys().value_or(k[1]));
+    op.setQueryOffsetAttr(OffsetAttr::ofShard(queries, 1, q[1]));
+    op.setKeyOffsetAttr(OffsetAttr::ofShard(keys, 1, k[1]));
+  }
+  if (op.getP().isZero())
+    return;
+  op.setHeadsGlobal(q[2]);
+  op.setBatchOffsetAttr(
+      OffsetAttr::ofShard(queries, 0, q[0], source.getSamples().value_or(0)));
+  op.setHeadOffsetAttr(OffsetAttr::ofShard(queries, 2, q[2]));
+}
+
+/// In blocks the keys may be sharded: whole blocks per shard. Otherwise, and
+/// along head_dim, the softmax couples shards: the operation is decomposed.
+OpRule AttentionOp::getShardingRule() {
   OpRule rule;
-  ArrayRef<int64_t> q = shape(op.getQ()), k = shape(op.getK());
-  FactorKind summed = backward ? FactorKind::Reduction : FactorKind::Parallel;
-  bool positions = op.getCausal() || !op.getP().isZero();
-  unsigned batch = rule.addFactor(q[0]);
-  unsigned group = rule.addFactor(k[2]);
-  unsigned within = rule.addFactor(q[2] / k[2], summed);
-  unsigned qLen =
-      rule.addFactor(q[1], positions ? FactorKind::Blocked : summed);
-  unsigned kvLen = rule.addFactor(k[1], FactorKind::Blocked);
-  unsigned dim = rule.addFactor(q[3], FactorKind::Blocked);
-  SmallVector<unsigned, 2> heads = {group, within};
-  if (q[2] == k[2])
-    heads = {group};
-  else if (k[2] == 1)
-    heads = {within};
-  DimFactors query = {{batch}, {qLen}, heads, {dim}};
-  DimFactors key = {{batch}, {kvLen}, {group}, {dim}};
-  DimFactors lse = {{batch}, heads, {qLen}};
-  if (backward) {
-    rule.operands = {query, key, key, query, lse, query};
-    rule.results = {query, key, key};
-    rule.linearSets = {{{5}}};
-  } else {
-    rule.operands = {query, key, key};
-    rule.results = {query, lse};
+  AttentionFactors factors(*this, rule, FactorKind::Parallel);
+  rule.operands = {factors.query(), factors.key(), factors.key()};
+  rule.results = {factors.query(), factors.lse()};
+  rule.linearSets = {{{2}, {0}}}; // lse does not read v
+  rule.factors[factors.kvLen].kind = FactorKind::Blocked;
+  if (getBlocks()) {
+    unsigned block = rule.addFactor(int64_t(*getBlocks()), FactorKind::Window);
+    rule.factors[factors.kvLen].kind = FactorKind::Window;
+    rule.factors[factors.kvLen].partner = block;
+    rule.factors[block].partner = factors.kvLen;
+    for (DimFactors &dims : rule.results)
+      dims.insert(dims.begin(), {block});
   }
   return rule;
 }
 
-template <typename OpT>
-static void localizeAttention(OpT op, OpT source, DistAttr dist) {
-  if (op.getP().isZero())
-    return;
-  ArrayRef<int64_t> q = shape(source.getQ());
-  op.setHeadsGlobal(q[2]);
-  op.setBatchOffsetAttr(
-      OffsetAttr::ofShard(dist, 0, q[0], source.getSamples().value_or(0)));
-  op.setHeadOffsetAttr(OffsetAttr::ofShard(dist, 2, q[2]));
-}
-
-OpRule AttentionOp::getShardingRule() { return attentionRule(*this, false); }
-
 void AttentionOp::localizeAttributes(ArrayRef<DistAttr> operands,
                                      ArrayRef<DistAttr>, Operation *original) {
-  localizeAttention(*this, cast<AttentionOp>(original), operands[0]);
+  localizeAttention(*this, cast<AttentionOp>(original), operands[0],
+                    operands[1]);
+  if (getBlocks())
+    setBlocks(*getBlocks() / operands[1].getNumShards(1));
 }
 
 INFER(AttentionGradOp) {
@@ -303,12 +356,24 @@ INFER(AttentionGradOp) {
   return success();
 }
 
-OpRule AttentionGradOp::getShardingRule() { return attentionRule(*this, true); }
+/// lse is that of all keys, so that shards of the keys need nothing of each
+/// other: dq is a sum over keys, dk and dv are sums over queries.
+OpRule AttentionGradOp::getShardingRule() {
+  OpRule rule;
+  AttentionFactors factors(*this, rule, FactorKind::Reduction);
+  DimFactors query = factors.query(), key = factors.key();
+  rule.operands = {query, key, key, query, factors.lse(), query};
+  rule.results = {query, key, key};
+  // dq and dk hold dout v - dout out; dv reads neither v nor out.
+  rule.linearSets = {{{5}}, {{2, 3}, {0, 1}}};
+  return rule;
+}
 
 void AttentionGradOp::localizeAttributes(ArrayRef<DistAttr> operands,
                                          ArrayRef<DistAttr>,
                                          Operation *original) {
-  localizeAttention(*this, cast<AttentionGradOp>(original), operands[0]);
+  localizeAttention(*this, cast<AttentionGradOp>(original), operands[0],
+                    operands[1]);
 }
 
 //===----------------------------------------------------------------------===//
@@ -447,4 +512,9 @@ INFER(SgdOp) {
   inferred.append(2, bare(operands[0]));
   return success();
 }
-OpRule SgdOp::getShardingRule() { return optimizerRule(*this, 3); }
+/// Linear in the state, and in what the gradient is scaled with instead of it.
+OpRule SgdOp::getShardingRule() {
+  OpRule rule = optimizerRule(*this, 3);
+  rule.linearSets = {{{0, 1, 2}}, {{0, 2, 4}}};
+  return rule;
+}

@@ -124,6 +124,11 @@ public:
         b.create<BroadcastOp>(loc, type, x, b.getDenseI64ArrayAttr(dims))
             .getResult());
   }
+  Value transpose(Value x, ArrayRef<int64_t> permutation) {
+    return mark(
+        b.create<TransposeOp>(loc, x, b.getDenseI64ArrayAttr(permutation))
+            .getResult());
+  }
   /// Repeats the vector `x` so that it lies along dimension `dim` of `like`.
   Value along(Value x, Value like, int64_t dim) {
     auto element = cast<RankedTensorType>(x.getType()).getElementType();
@@ -174,6 +179,8 @@ private:
 /// Compositions of slice, pad, concat, arg_reduce, top_k and reductions with an
 /// initial value.
 void attachMovement(MLIRContext *context);
+/// Compositions of attention and its adjoint on shards of keys or head_dim.
+void attachAttention(MLIRContext *context);
 
 } // namespace stretto::compose
 

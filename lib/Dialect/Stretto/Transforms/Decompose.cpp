@@ -211,5 +211,6 @@ void stretto::registerDecomposableModels(DialectRegistry &registry) {
            RmsNormGradOp, CrossEntropyOp, CrossEntropyGradOp, AdamWOp, SgdOp>(
         context);
     compose::attachMovement(context);
+    compose::attachAttention(context);
   });
 }
