@@ -140,6 +140,16 @@ static void addReports(CLI::App &app, TrainOptions &options) {
   flag("--quiet", options.quiet, "no progress on stderr");
   flag("--json", options.json, "a summary as JSON on stdout at the end");
   flag("--profile", options.profile, "time by kernel, on stderr");
+  auto *trace =
+      app.add_option("--trace", options.trace,
+                     "what ran when in the last steps, for ui.perfetto.dev")
+          ->type_name("FILE")
+          ->check(isNotEmpty)
+          ->group("Reports");
+  addWhole<int64_t>(app, "--trace-steps", options.traceSteps, 1, 1000,
+                    "so many last steps (2)")
+      ->needs(trace)
+      ->group("Reports");
   flag("--print-memory", options.printMemory, "bytes by region, as JSON");
   flag("--print-bytes", options.printBytes,
        "bytes sent per step by collective and group, as JSON");

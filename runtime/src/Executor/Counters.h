@@ -22,6 +22,8 @@ public:
   uint32_t trafficRow(const std::string &function, program::CollectiveKind kind,
                       uint32_t group);
 
+  /// One execution of the row's work.
+  const ProfileEntry &work(uint32_t row) const { return profile[row]; }
   void addTime(uint32_t row, double seconds, double cpuSeconds) {
     profile[row].count += 1;
     profile[row].seconds += seconds;

@@ -32,6 +32,8 @@ public:
     last = now;
     return passed;
   }
+  /// When the last lap ended.
+  double now() const { return last.wall; }
 
 private:
   static Lap read() {
@@ -84,6 +86,7 @@ public:
       functions.push_back(std::move(expansion));
     }
     STRETTO_TRY(checkPlant());
+    reserveSpans();
     return device.ready();
   }
 
@@ -106,8 +109,10 @@ public:
     STRETTO_TRY(ranks.state());
     setStep(expansion, step);
     const Instruction *failed = nullptr;
-    Status status = options.profile ? run<true>(expansion, failed)
-                                    : run<false>(expansion, failed);
+    bool traces = isTraced(index, step);
+    Status status = options.profile || traces
+                        ? run<true>(expansion, failed, traces)
+                        : run<false>(expansion, failed, false);
     if (status)
       return status;
     if (!ranks.state()) // another rank failed first and says why itself
@@ -165,6 +170,12 @@ public:
   }
   std::vector<ProfileEntry> profile() const override {
     return counters.profileEntries();
+  }
+  std::vector<TraceSpan> trace() const override {
+    std::vector<TraceSpan> result;
+    for (const Span &span : spans)
+      result.push_back(describeSpan(span));
+    return result;
   }
   std::vector<TrafficEntry> traffic() const override {
     return counters.trafficEntries();
@@ -252,8 +263,53 @@ private:
             random::key(seedValue, uint64_t(step), instruction.instanceKey));
   }
 
+  /// One instruction as it ran; made into words afterwards.
+  struct Span {
+    const Instruction *instruction;
+    int64_t step;
+    double begin, end;
+    uint64_t sent;
+  };
+
+  bool isTraced(size_t index, int64_t step) const {
+    return step >= options.traceFrom && step <= options.traceTo &&
+           functionAt(index).name()->str() == "train";
+  }
+
+  /// So that the steps allocate nothing.
+  void reserveSpans() {
+    int64_t steps = options.traceTo - options.traceFrom + 1;
+    for (size_t i = 0; steps > 0 && i < functions.size(); ++i)
+      if (isTraced(i, options.traceTo))
+        spans.reserve(size_t(steps) * functions[i].instructions.size());
+  }
+
+  TraceSpan describeSpan(const Span &span) const {
+    const Instruction &instruction = *span.instruction;
+    const ProfileEntry &work = counters.work(instruction.profileRow);
+    const program::Call &call = *instruction.call;
+    TraceSpan result;
+    result.kind = work.kind;
+    result.name = work.name;
+    result.segment =
+        textOf(loaded->table().segments()->Get(call.segment())->name());
+    result.instance = textOf(call.instance());
+    result.location = textOf(instruction.command->location());
+    result.step = span.step;
+    result.microbatch = call.microbatch();
+    result.call = instruction.callNumber;
+    result.stream = instruction.command->stream();
+    result.begin = span.begin;
+    result.end = span.end;
+    result.flops = work.flops;
+    result.bytes = instruction.kind == Instruction::Kind::Collective
+                       ? span.sent
+                       : work.bytes;
+    return result;
+  }
+
   template <bool timed>
-  Status run(Expansion &expansion, const Instruction *&failed) {
+  Status run(Expansion &expansion, const Instruction *&failed, bool traces) {
     std::optional<Stopwatch> watch;
     if (timed)
       watch.emplace();
@@ -264,7 +320,11 @@ private:
       }
       if (timed) {
         Stopwatch::Lap lap = watch->lap();
-        counters.addTime(instruction.profileRow, lap.wall, lap.cpu);
+        if (options.profile)
+          counters.addTime(instruction.profileRow, lap.wall, lap.cpu);
+        if (traces)
+          spans.push_back({&instruction, currentStep, watch->now() - lap.wall,
+                           watch->now(), lastSent});
       }
     }
     return Status::ok();
@@ -283,6 +343,7 @@ private:
                                                     instruction.firstTask,
                                                 instruction.numTasks, sent));
       counters.addTraffic(instruction.trafficRow, instruction.numTasks, sent);
+      lastSent = sent;
       break;
     }
     case Instruction::Kind::Fill:
@@ -309,7 +370,9 @@ private:
   RegionStarts regions = {};
   Counters counters;
   std::vector<Expansion> functions;
+  std::vector<Span> spans;
   int64_t currentStep = 0;
+  uint64_t lastSent = 0; // by the last collective
 };
 
 } // namespace

@@ -6,10 +6,6 @@ namespace stretto::runtime {
 
 namespace {
 
-std::string textOf(const flatbuffers::String *string) {
-  return string ? string->str() : std::string();
-}
-
 uint32_t sizeOf(const program::Command &command) {
   return command.operands() ? command.operands()->size() : 0;
 }
@@ -62,12 +58,14 @@ public:
     for (const program::Command *command : *segment.commands()) {
       current = Instruction();
       current.call = &call;
+      current.callNumber = callNumber;
       current.command = command;
       if (Status status = expandCommand(*command); !status)
         return status.within(describe(*context.program, current));
       if (context.plant && !out.planted)
         plantAfter(*command);
     }
+    ++callNumber;
     return Status::ok();
   }
 
@@ -288,6 +286,7 @@ private:
   std::string function;
   Expansion &out;
   ScalarContext scalarContext;
+  uint32_t callNumber = 0;
   Instruction current;
   ProfileEntry work; // the current command's
   ProfileEntry run;  // of the last collectives, those that go together

@@ -31,6 +31,7 @@ struct Instruction {
   Communicator *communicator = nullptr; ///< Collective
   uint32_t firstTask = 0;               ///< into Expansion::tasks
   uint32_t numTasks = 0;                ///< Collective
+  uint32_t callNumber = 0;              ///< within the function
   const program::Call *call = nullptr;
   const program::Command *command = nullptr;
 };
@@ -65,6 +66,11 @@ struct ExpandContext {
 
 Result<Expansion> expand(const ExpandContext &context,
                          const program::Function &function);
+
+/// A text that may be absent.
+inline std::string textOf(const flatbuffers::String *string) {
+  return string ? string->str() : std::string();
+}
 
 /// Name of the argument that an operand is, as the compiler wrote it but for
 /// "new "; empty for what is local to the segment.

@@ -19,6 +19,10 @@ Status runRank(World &world, const TrainJob &job, Outcome &outcome) {
   ExecutorOptions options;
   options.profile = job.options.profile;
   options.seed = job.seed;
+  if (!job.options.trace.empty()) {
+    options.traceFrom = job.lastStep - job.options.traceSteps + 1;
+    options.traceTo = job.lastStep;
+  }
   options.plant = job.plant;
   auto executor = createExecutor(job.program, world, *device, options);
   STRETTO_TRY(executor->prepare());

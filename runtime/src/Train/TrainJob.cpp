@@ -125,6 +125,8 @@ Status checkResults(TrainJob &job) {
     STRETTO_TRY(checkSampling(*job.program, options.prompt));
   if (!options.exportFile.empty())
     STRETTO_TRY(checkFileWritable(options.exportFile));
+  if (!options.trace.empty())
+    STRETTO_TRY(checkFileWritable(options.trace));
   if (!options.save.empty()) {
     STRETTO_ASSIGN(job.saveLock, FolderLock::acquire(options.save));
     STRETTO_TRY(recoverCheckpoints(options.save));
@@ -194,6 +196,7 @@ Result<std::unique_ptr<TrainJob>> prepareJob(const Artifact &artifact,
   }
   job->lastStep = options.steps.value_or(job->recipe().steps());
   STRETTO_TRY(findPeak(*job));
+  job->traceZero = traceClock();
   return job;
 }
 

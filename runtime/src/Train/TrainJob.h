@@ -41,6 +41,7 @@ struct TrainJob {
   std::optional<PlantedNan> plant;
   double peakFlops = 0; ///< of all usable cores together; 0 when not known
   int64_t peakCores = 0;
+  double traceZero = 0; ///< where the time of a trace begins
 
   /// Held until the end of the run.
   FolderLock saveLock, dumpLock;

@@ -272,6 +272,15 @@ Status Trainer::dump(int64_t step) {
   return Status::ok();
 }
 
+Status Trainer::writeTrace() {
+  STRETTO_ASSIGN(std::vector<std::string> events,
+                 gatherTexts(world, traceEvents(world.rank(), executor.trace(),
+                                                job.traceZero)));
+  return agree(
+      world, leads() ? writeFileAtomically(job.options.trace, traceFile(events))
+                     : Status::ok());
+}
+
 Status Trainer::finish() {
   const TrainOptions &options = job.options;
   if (leads() && options.profile)
@@ -283,6 +292,8 @@ Status Trainer::finish() {
     if (leads())
       outcome.bytes = bytes;
   }
+  if (!options.trace.empty())
+    STRETTO_TRY(writeTrace());
   if (!options.exportFile.empty()) {
     NamedTensors parameters = parametersOf(executor);
     for (NamedTensor &tensor : parameters)

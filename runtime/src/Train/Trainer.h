@@ -43,6 +43,7 @@ private:
   Status evaluate(int64_t step);
   Status save(int64_t step);
   Status dump(int64_t step);
+  Status writeTrace();
   Status finish();
 
   bool leads() const { return world.rank() == 0; }

@@ -12,6 +12,7 @@
 #include "stretto/Runtime/Communicator.h"
 #include "stretto/Runtime/Device.h"
 #include "stretto/Runtime/Program.h"
+#include "stretto/Runtime/Trace.h"
 
 #include <memory>
 #include <optional>
@@ -60,6 +61,9 @@ struct NonFiniteOrigin {
 struct ExecutorOptions {
   /// Measure every command (adds a read of two clocks each).
   bool profile = false;
+  /// Keep the spans of "train" in the steps from the first to the second; none
+  /// when the second is less.
+  int64_t traceFrom = 1, traceTo = 0;
   /// Used where the Program asks for the seed; the recipe's when absent.
   std::optional<uint64_t> seed;
   std::optional<PlantedNan> plant;
@@ -126,6 +130,8 @@ public:
   virtual uint64_t seed() const = 0;
   virtual uint64_t arenaBytes() const = 0;
   virtual std::vector<ProfileEntry> profile() const = 0;
+  /// What was asked to be traced and has run, in order.
+  virtual std::vector<TraceSpan> trace() const = 0;
   virtual std::vector<TrafficEntry> traffic() const = 0;
   /// Forgets profile and traffic so far (for instance after a warm-up).
   virtual void resetCounters() = 0;

@@ -47,6 +47,8 @@ struct TrainOptions {
   // Reports.
   std::string metrics; ///< JSON lines
   bool quiet = false, json = false, profile = false;
+  std::string trace;      ///< what ran when in the last steps, for Perfetto
+  int64_t traceSteps = 2; ///< how many
   bool printMemory = false, printBytes = false;
   double peakGflops = 0; ///< of one thread; 0 means measure
 
