@@ -136,7 +136,9 @@ std::optional<int> driver::parseCommandLine(llvm::StringRef command,
     reader.integer(OPT_steps, line.steps, 1);
   }
   if (problem.empty() && line.compile.model.empty())
-    problem = "expected a MODEL: a folder with model.mlir, or a .mlir";
+    problem = usage.starts_with("FILE")
+                  ? "expected a FILE: an executable that compile wrote"
+                  : "expected a MODEL: a folder with model.mlir, or a .mlir";
   if (problem.empty())
     return std::nullopt;
   err << title << ": " << problem << "\nusage: " << title << " " << usage

@@ -235,11 +235,12 @@ void NameChecker::checkDivides(const NamedTensor &tensor,
   if (*dim.size % parts == 0 ||
       !reported.insert(dim.name + "/" + std::to_string(*dim.size)).second)
     return;
-  (void)diags.error(placement.location,
-                    quote(dim.name) + " = " + llvm::Twine(*dim.size) + " of " +
-                        quote(tensor.path) + " does not split over " +
-                        llvm::Twine(parts) +
-                        " ranks; choose sizes that divide, or 'uneven: pad'");
+  // A default rule stands nowhere; what asks for the error does.
+  (void)diags.error(
+      placement.location.isKnown() ? placement.location : plan.unevenLocation,
+      quote(dim.name) + " = " + llvm::Twine(*dim.size) + " of " +
+          quote(tensor.path) + " does not split over " + llvm::Twine(parts) +
+          " ranks; choose sizes that divide, or 'uneven: pad'");
 }
 
 /// " (of group 'ep')" where a rule names the axis by a group.
@@ -265,14 +266,21 @@ void NameChecker::checkTensor(const NamedTensor &tensor) {
         if (!llvm::is_contained(other.axes, axis) ||
             !reported.insert("axis " + axis).second)
           continue;
-        (void)diags.error(placement.location,
-                          "axis " + quote(axis) + viewOf(placement, axis) +
-                              " would split both " + quote(otherName) +
-                              " and " + quote(dim.name) + " of " +
-                              quote(tensor.path) +
-                              "; an axis can split one dimension of a tensor");
+        // A default rule stands nowhere, the axis that it takes does.
+        const MeshAxis *where = plan.findAxis(axis);
+        (void)diags.error(
+            placement.location.isKnown() || !where ? placement.location
+                                                   : where->location,
+            "axis " + quote(axis) + viewOf(placement, axis) +
+                " would split both " + quote(otherName) + " and " +
+                quote(dim.name) + " of " + quote(tensor.path) +
+                "; an axis can split one dimension of a tensor");
         diags.note(other.location,
-                   quote(otherName) + " takes it here" + viewOf(other, axis));
+                   quote(otherName) +
+                       (other.location.isKnown()
+                            ? " takes it here"
+                            : " takes it by the default rules") +
+                       viewOf(other, axis));
       }
     used.push_back({dim.name, std::move(placement)});
   }
@@ -284,7 +292,7 @@ static void checkSplit(const Plan &plan, const DimensionRule &dim, int64_t size,
   int64_t parts = plan.numParts(dim.axes);
   if (size % parts == 0)
     return;
-  (void)diags.error(dim.location,
+  (void)diags.error(dim.location.isKnown() ? dim.location : plan.unevenLocation,
                     quote(dim.dimension) + " = " + llvm::Twine(size) + " " +
                         what + " does not split over " + llvm::Twine(parts) +
                         " ranks (" + llvm::join(dim.axes, " x ") +

@@ -172,7 +172,12 @@ void Parser::readGroups(const YamlNode &node) {
     if (plan.findAxis(key.name))
       (void)diags.error(key.location, "group " + quote(key.name) +
                                           " has the name of a mesh axis");
+    unsigned before = diags.errorCount();
     auto axes = readAxes(value, "groups." + key.name);
+    if (axes.empty() && diags.errorCount() == before)
+      (void)diags.error(value.location,
+                        "group " + quote(key.name) +
+                            " names no axis; write a list such as [dp, tp]");
     groups.push_back({key.name, std::move(axes), key.location});
   }
   plan.groups = std::move(groups);
@@ -409,7 +414,8 @@ llvm::FailureOr<Plan> Parser::run() {
       (this->*read)(*node);
   static const std::pair<llvm::StringRef, UnevenPolicy> unevenNames[] = {
       {"pad", UnevenPolicy::Pad}, {"error", UnevenPolicy::Error}};
-  map.choice<UnevenPolicy>("uneven", plan.uneven, unevenNames);
+  if (map.choice<UnevenPolicy>("uneven", plan.uneven, unevenNames))
+    plan.unevenLocation = root.find("uneven")->location;
   readMemory(map);
   map.finish();
   if (diags.errorCount() != before)

@@ -90,7 +90,8 @@ static void refuseForeignKeys(YamlMap &map, const YamlNode &node,
     if (node.find(key))
       (void)map.diagnostics().error(
           map.find(key)->location,
-          "'optimizer." + key + "' means nothing for " + stringify(kind));
+          "'optimizer." + key + "' means nothing for " + stringify(kind) +
+              "; leave it out or choose another 'optimizer.kind'");
   };
   if (kind == OptimizerKind::AdamW) {
     refuse("momentum");

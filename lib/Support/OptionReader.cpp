@@ -3,6 +3,7 @@
 #include "stretto/Support/OptionReader.h"
 #include "stretto/Support/Text.h"
 #include "llvm/Option/Arg.h"
+#include <cmath>
 
 using namespace llvm;
 using namespace llvm::opt;
@@ -14,6 +15,9 @@ void OptionReader::reject(const Arg &arg, const Twine &expected) const {
 }
 
 void OptionReader::text(unsigned id, std::string &field) const {
+  const Arg *arg = list.getLastArg(id);
+  if (arg && !*arg->getValue())
+    return reject(*arg, "a name");
   field = list.getLastArgValue(id, field).str();
 }
 
@@ -39,8 +43,9 @@ void OptionReader::number(unsigned id, double &field) const {
 
 void OptionReader::positive(unsigned id, double &field) const {
   const Arg *arg = list.getLastArg(id);
-  if (arg && (StringRef(arg->getValue()).getAsDouble(field) || !(field > 0)))
-    reject(*arg, "a positive number");
+  if (arg && (StringRef(arg->getValue()).getAsDouble(field) || !(field > 0) ||
+              !std::isfinite(field)))
+    reject(*arg, "a positive, finite number");
 }
 
 void OptionReader::yesNo(unsigned id, bool &field) const {

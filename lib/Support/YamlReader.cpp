@@ -114,7 +114,8 @@ std::string YamlMap::name(llvm::StringRef key) const {
 }
 
 const YamlNode *YamlMap::find(llvm::StringRef key) {
-  known.push_back(key.str());
+  if (!llvm::is_contained(known, key))
+    known.push_back(key.str());
   return node.isMap() ? node.find(key) : nullptr;
 }
 

@@ -41,3 +41,21 @@ module attributes {stretto.recipe = {sequence = 0 : i64}} {
 // expected-error @below {{recipe entry 'lr' must be a float}}
 module attributes {stretto.recipe = {lr = "high"}} {
 }
+
+// -----
+
+module {
+  // expected-error @below {{argument 1 of @l is 4x0xf32: dimension 1 has no elements; use an extent of at least 1}}
+  stretto.layer @l(%x: tensor<?x4xf32> dims [batch, embed], params(%w: tensor<4x0xf32> dims [embed, ffn] init ones)) {
+    stretto.yield
+  }
+}
+
+// -----
+
+module {
+  // expected-error @below {{argument 1 of @l is 4x1125899906842624xf32, more than the 2^50 elements that a tensor may have; use smaller extents}}
+  stretto.layer @l(%x: tensor<?x4xf32> dims [batch, embed], params(%w: tensor<4x1125899906842624xf32> dims [embed, ffn] init ones)) {
+    stretto.yield
+  }
+}

@@ -55,3 +55,22 @@ module attributes {stretto.mesh = #stretto.mesh<dp = 2>} {
     stretto.yield
   }
 }
+
+// -----
+
+// A role promises a rank.
+module attributes {stretto.mesh = #stretto.mesh<dp = 2>} {
+  // expected-error@+1 {{result 0 is 8x4xf32 with the role "partial_scalar", which is a sum of rank 0; reduce it or give it another role}}
+  stretto.segment @s(%x: tensor<8x4xf32>) -> (tensor<8x4xf32> {stretto.role = "partial_scalar"}) attributes {direction = "forward"} {
+    stretto.yield %x : tensor<8x4xf32>
+  }
+  stretto.step @t(%x: tensor<8x4xf32> {stretto.binding = "param:x"}) {
+    %a = stretto.invoke @s(%x) instance "a" : (tensor<8x4xf32>) -> tensor<8x4xf32>
+    stretto.yield
+  }
+}
+
+// -----
+
+// No word of the dialect is in the module: the passes bring it along.
+module {}

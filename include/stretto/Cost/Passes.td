@@ -10,6 +10,7 @@ include "mlir/Pass/PassBase.td"
 
 def CountFlopsPass : Pass<"count-flops", "::mlir::ModuleOp"> {
   let summary = "note the model FLOPs of a training step on the module";
+  let dependentDialects = ["::stretto::StrettoDialect"];
   let description = [{
     On the derived module with global shapes: the model FLOPs (CostModel) of all
     forward segments that `@train` invokes, times micro-batches, times three (a

@@ -137,6 +137,7 @@ struct Plan {
   std::vector<ShardRule> shard;
   bool shardIsDefault = true; // nobody wrote `shard`
   UnevenPolicy uneven = UnevenPolicy::Pad;
+  SourceLocation unevenLocation;
 
   /// Samples per micro-batch and data replica. At most one of the two is set.
   std::optional<int64_t> microBatchSize;

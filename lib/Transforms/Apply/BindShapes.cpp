@@ -6,7 +6,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "BindShapes.h"
+#include "stretto/Dialect/Stretto/IR/Describe.h"
 #include "stretto/Dialect/Stretto/IR/StrettoOps.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace stretto;
@@ -138,10 +140,50 @@ static LogicalResult bindFunction(FunctionOpInterface function,
   return success();
 }
 
+/// Extents that a program can be made for: none is 0, and sums of several
+/// tensors' bytes stay far below 2^63.
+static LogicalResult verifyExtents(Location loc, StringRef what, Type type) {
+  constexpr int64_t most = int64_t(1) << 50;
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.hasStaticShape())
+    return success();
+  int64_t elements = 1;
+  for (auto [dim, extent] : llvm::enumerate(tensor.getShape())) {
+    if (extent < 1)
+      return emitError(loc)
+             << what << " is " << describe(type) << ": dimension " << dim
+             << " has no elements; use an extent of at least 1";
+    if (llvm::MulOverflow(elements, extent, elements) || elements > most)
+      return emitError(loc) << what << " is " << describe(type)
+                            << ", more than the 2^50 elements that a tensor "
+                               "may have; use smaller extents";
+  }
+  return success();
+}
+
+static LogicalResult verifyExtents(LayerOp layer) {
+  for (BlockArgument argument : layer.getBody().getArguments())
+    if (failed(verifyExtents(argument.getLoc(),
+                             "argument " +
+                                 std::to_string(argument.getArgNumber()) +
+                                 " of @" + layer.getSymName().str(),
+                             argument.getType())))
+      return failure();
+  for (Operation &op : layer.getBody().front())
+    for (auto [index, type] : llvm::enumerate(op.getResultTypes()))
+      if (failed(verifyExtents(op.getLoc(),
+                               "result " + std::to_string(index) + " of " +
+                                   op.getName().getStringRef().str(),
+                               type)))
+        return failure();
+  return success();
+}
+
 LogicalResult stretto::bindShapes(ModuleOp module, BoundSizes sizes) {
   SymbolTable symbols(module);
   for (auto layer : module.getOps<LayerOp>())
-    if (failed(bindFunction(layer, symbols, sizes)))
+    if (failed(bindFunction(layer, symbols, sizes)) ||
+        failed(verifyExtents(layer)))
       return failure();
   for (auto model : module.getOps<ModelOp>())
     if (failed(bindFunction(model, symbols, sizes)))

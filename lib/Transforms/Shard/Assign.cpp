@@ -248,6 +248,11 @@ FailureOr<DistAttr> StepAssigner::wantedResult(InvokeOp invoke,
   auto role = segment.getResultAttrOfType<StringAttr>(index, attr::role);
   StringRef name = role ? role.getValue() : "";
   auto type = cast<RankedTensorType>(segment.getResultTypes()[index]);
+  if (name == "partial_scalar" && type.getRank() != 0)
+    return segment.emitOpError("result ")
+           << index << " is " << describe(type)
+           << " with the role \"partial_scalar\", which is a sum of rank 0; "
+              "reduce it or give it another role";
   if (name == "partial_scalar")
     return dist(0, /*partialOverAll=*/true);
   if (name == "scalar")

@@ -159,10 +159,38 @@ static void localizeStep(StepOp step, LocalTypes &local, Bindings &bindings) {
                                          local(step.getResultTypes())));
 }
 
+/// What follows asks for the distribution of every value.
+static LogicalResult checkAssigned(ModuleOp module) {
+  WalkResult result = module.walk([](Operation *op) {
+    if (isa<ReshardOp>(op) && getDist(op->getOperand(0))) {
+      op->emitOpError("is not planned, from ")
+          << describe(op->getOperand(0).getType()) << " to "
+          << describe(op->getResult(0).getType())
+          << "; run plan-reshards before localize";
+      return WalkResult::interrupt();
+    }
+    if (!isa<ShardingRule>(op))
+      return WalkResult::advance();
+    for (Value value :
+         llvm::concat<Value>(SmallVector<Value>(op->getOperands()),
+                             SmallVector<Value>(op->getResults())))
+      if (!getDist(value)) {
+        op->emitOpError("has ") << describe(value.getType())
+                                << ", which has no distribution; run propagate "
+                                   "and assign before localize";
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
 namespace {
 struct LocalizePass : stretto::impl::LocalizePassBase<LocalizePass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    if (failed(checkAssigned(module)))
+      return signalPassFailure();
     LocalTypes local;
     Bindings bindings(&getContext());
     for (SegmentOp segment : module.getOps<SegmentOp>())

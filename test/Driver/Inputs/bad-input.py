@@ -172,6 +172,12 @@ CASES = [
      REJECTED, r"plan.yaml:3:11: error: 'batch' = 8 samples .* 3 ranks"),
     ("plan-uneven-positions", holds("plan.yaml", "plan: 1\nmesh: { tp: 3 }\nshard: [{ seq: { residual: tp } }]\nuneven: error\n"),
      COMPILE, REJECTED, r"plan.yaml:3:11: error: 'seq' = 8 positions .* 3 ranks"),
+    ("plan-uneven-of-a-default-rule", holds("plan.yaml", "plan: 1\nmesh: { tp: 4 }\nuneven: error\n"), COMPILE, REJECTED,
+     r"plan.yaml:3:9: error: 'heads' = 2 .* 4 ranks"),
+    ("plan-axis-twice-by-default", shell("printf 'plan: 1\\nmesh: { tp: 2 }\\n' > plan.yaml; sed -i 's/vocab, embed/vocab, heads/; "
+     "s/heads, head_dim/heads, vocab/' model.mlir"), COMPILE, REJECTED, r"plan.yaml:2:9: error: axis 'tp' would split both"),
+    ("plan-group-of-nothing", replace("plan.yaml", "plan: 1", "plan: 1\ngroups: { ep: [] }"), COMPILE, REJECTED,
+     r"plan.yaml:2:15: error: group 'ep' names no axis"),
     ("plan-pipeline-on-another-axis", replace("plan.yaml", "dp: 2, tp: 2 }", "dp: 2, pp: 2, tp: 2 }\npipeline: { axis: pp }"),
      COMPILE, REJECTED, r"plan.yaml:2:\d+: error: 'pp: 2'"),
     ("plan-missing", nothing, COMPILE + " --plan absent.yaml", REJECTED, r"absent.yaml: error: .*No such file"),
@@ -190,6 +196,11 @@ CASES = [
      "model.mlir"), COMPILE, REJECTED, r"model.mlir:\d+:\d+: error: .*scopes must differ"),
     ("model-tie-to-nothing", replace("model.mlir", '"embed.table"', '"embed.tabel"'), COMPILE, REJECTED,
      r"model.mlir:\d+:\d+: error: .*embed.tabel"),
+    ("model-extent-zero", shell(r"sed -i 's/tensor<64xf32>/tensor<0xf32>/g; s/tensor<16x64xf32>/tensor<16x0xf32>/g; s/tensor<64x16xf32>/"
+     r"tensor<0x16xf32>/g; s/x64xf32/x0xf32/g' model.mlir"), COMPILE, REJECTED, r"model.mlir:\d+:\d+: error: .*16x0xf32.*no elements"),
+    ("model-too-large", shell(r"sed -i 's/tensor<64xf32>/tensor<9223372036854775807xf32>/g; s/tensor<16x64xf32>/"
+     r"tensor<16x9223372036854775807xf32>/g; s/tensor<64x16xf32>/tensor<9223372036854775807x16xf32>/g; "
+     r"s/x64xf32/x9223372036854775807xf32/g' model.mlir"), COMPILE, REJECTED, r"model.mlir:\d+:\d+: error: .*2\^50 elements"),
     ("model-no-loss", shell("sed -i /stretto.loss/d model.mlir"), COMPILE, REJECTED, r"model.mlir:\d+:\d+: error: .*loss"),
     ("model-count-of-parameters", shell(r"sed -i 's/reduce sum %mask/reduce sum %loss/' model.mlir"), COMPILE, REJECTED,
      r"model.mlir:\d+:\d+: error: "),
@@ -201,6 +212,10 @@ CASES = [
     ("no-output", nothing, "stretto compile .", USAGE, r"-o FILE"),
     ("no-model", nothing, "stretto compile -o out", USAGE, r"MODEL"),
     ("option-without-value", nothing, "stretto compile . -o", USAGE, r"-o"),
+    ("plan-without-a-name", nothing, COMPILE + " --plan ''", USAGE, r"'--plan' takes a name, got ''"),
+    ("dump-dir-without-a-name", nothing, COMPILE + " --dump-dir ''", USAGE, r"'--dump-dir' takes a name, got ''"),
+    ("tolerance-of-everything", nothing, "stretto check . --tolerance inf", USAGE, r"positive, finite number, got 'inf'"),
+    ("verify-nothing", nothing, "stretto verify", USAGE, r"expected a FILE"),
     ("ranks-not-a-number", nothing, COMPILE + " --ranks four", USAGE, r"four"),
     ("tensor-unknown", nothing, "stretto explain . --tensor layers.0.attn.wz", REJECTED, r"error: .*did you mean '.*attn.w"),
     ("tensor-without-a-name", nothing, "stretto explain . --tensor ''", REJECTED, r"error: no parameter or input ''"),

@@ -110,11 +110,13 @@ TEST(Recipe, FieldsThatContradictAreErrors) {
                      "schedule: { min_lr: 1.0e-3 }\n"),
             "r.yaml:3:21: error: 'schedule.min_lr' = 0.001 is above "
             "'optimizer.lr' = 0.0001\n");
-  EXPECT_EQ(errorsOf("recipe: 1\noptimizer: { kind: sgd, eps: 1.0e-8 }\n"),
-            "r.yaml:2:30: error: 'optimizer.eps' means nothing for sgd\n");
+  EXPECT_EQ(
+      errorsOf("recipe: 1\noptimizer: { kind: sgd, eps: 1.0e-8 }\n"),
+      "r.yaml:2:30: error: 'optimizer.eps' means nothing for sgd; leave it "
+      "out or choose another 'optimizer.kind'\n");
   EXPECT_EQ(errorsOf("recipe: 1\noptimizer: { momentum: 0.9 }\n"),
-            "r.yaml:2:24: error: 'optimizer.momentum' means nothing for "
-            "adamw\n");
+            "r.yaml:2:24: error: 'optimizer.momentum' means nothing for adamw; "
+            "leave it out or choose another 'optimizer.kind'\n");
 }
 
 TEST(Recipe, ShortRunsOnlyWarn) {

@@ -11,6 +11,7 @@ include "mlir/Pass/PassBase.td"
 
 def VerifyModelPass : Pass<"verify-model", "::mlir::ModuleOp"> {
   let summary = "check the model contract";
+  let dependentDialects = ["::stretto::StrettoDialect"];
   let description = [{
     Inputs count samples in their first dimension; parameters are declared once,
     initialised, and tied to what exists; every loss term is a sum and a count of
@@ -22,6 +23,7 @@ def VerifyModelPass : Pass<"verify-model", "::mlir::ModuleOp"> {
 
 def ApplyRecipePass : Pass<"apply-recipe", "::mlir::ModuleOp"> {
   let summary = "set the recipe and bind batch and sequence to numbers";
+  let dependentDialects = ["::stretto::StrettoDialect"];
   let description = [{
     Puts the recipe on the module (`stretto.recipe`) and replaces every `?` of
     the layers and the model: `batch` becomes global batch / micro-batches,
@@ -40,6 +42,7 @@ def ApplyRecipePass : Pass<"apply-recipe", "::mlir::ModuleOp"> {
 
 def ApplyPlanPass : Pass<"apply-plan", "::mlir::ModuleOp"> {
   let summary = "set the mesh and turn shard rules into constraints";
+  let dependentDialects = ["::stretto::StrettoDialect"];
   let description = [{
     Sets `stretto.mesh` and gives every layer's arguments and results the
     constraints that the plan's rules put on their dimensions; layers whose

@@ -10,6 +10,7 @@ include "mlir/Pass/PassBase.td"
 
 def DerivePass : Pass<"derive", "::mlir::ModuleOp"> {
   let summary = "differentiate layers and build the train, eval and predict steps";
+  let dependentDialects = ["::stretto::StrettoDialect"];
   let description = [{
     Every layer becomes segments (forward, backward, reduce, update, eval), one
     set per way in which instances use it; the model becomes the steps @train,
@@ -19,6 +20,7 @@ def DerivePass : Pass<"derive", "::mlir::ModuleOp"> {
 
 def VerifyDerivedPass : Pass<"verify-derived", "::mlir::ModuleOp"> {
   let summary = "check what holds after derive";
+  let dependentDialects = ["::stretto::StrettoDialect"];
   let description = [{
     - no layer and no model is left;
     - @train returns every parameter, its moments and exactly one gradient each,

@@ -10,6 +10,7 @@ include "mlir/Pass/PassBase.td"
 
 def FusePass : Pass<"fuse", "::mlir::ModuleOp"> {
   let summary = "group local operations into kernels and library calls";
+  let dependentDialects = ["::stretto::StrettoDialect"];
   let description = [{
     Every einsum becomes a strided `gemm` (in place of an accumulator where the
     sum allows), attention and collectives stay, and everything else is

@@ -28,7 +28,7 @@ def LowerToProgramPass : Pass<"lower-to-program", "::mlir::ModuleOp"> {
     lifetime over the calls, and parameters and moments get one place for all
     functions. Kernels stay as they are.
   }];
-  let dependentDialects = ["::stretto::exec::ProgramDialect"];
+  let dependentDialects = ["::stretto::StrettoDialect", "::stretto::exec::ProgramDialect"];
 }
 
 #endif

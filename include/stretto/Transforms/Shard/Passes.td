@@ -10,6 +10,7 @@ include "mlir/Pass/PassBase.td"
 
 def PropagatePass : Pass<"propagate", "::mlir::ModuleOp"> {
   let summary = "decide which mesh axes every factor of every operation holds";
+  let dependentDialects = ["::stretto::StrettoDialect"];
   let description = [{
     Constraints on arguments and results reach every dimension of their class;
     where two factors of one operation want the same axis, the lower priority
@@ -33,6 +34,7 @@ def AssignPass : Pass<"assign", "::mlir::ModuleOp"> {
 
 def PlanReshardsPass : Pass<"plan-reshards", "::mlir::ModuleOp"> {
   let summary = "turn every reshard into slices and collectives";
+  let dependentDialects = ["::stretto::StrettoDialect"];
   let description = [{
     The cheapest sequence of slices, all-gathers, all-to-alls, permutations,
     reduce-scatters and all-reduces, by the links of the mesh (`stretto.links` of
@@ -48,6 +50,7 @@ def PlanReshardsPass : Pass<"plan-reshards", "::mlir::ModuleOp"> {
 
 def LocalizePass : Pass<"localize", "::mlir::ModuleOp"> {
   let summary = "global typed IR to the program of one rank";
+  let dependentDialects = ["::stretto::StrettoDialect"];
   let description = [{
     Types become local shapes without encodings; operations that depend on where
     their shard lies get offsets in closed form of the mesh coordinates. Step
@@ -57,6 +60,7 @@ def LocalizePass : Pass<"localize", "::mlir::ModuleOp"> {
 
 def CombineCollectivesPass : Pass<"combine-collectives", "::mlir::ModuleOp"> {
   let summary = "put small independent collectives of one kind and group next to each other";
+  let dependentDialects = ["::stretto::StrettoDialect"];
   let description = [{
     The runtime runs neighbours of one kind and group with the waits of one. A
     collective moves up to an earlier one if its operand is there already, else
@@ -70,6 +74,7 @@ def CombineCollectivesPass : Pass<"combine-collectives", "::mlir::ModuleOp"> {
 
 def VerifyLocalPass : Pass<"verify-local", "::mlir::ModuleOp"> {
   let summary = "check that no distribution is left and no reshard remains";
+  let dependentDialects = ["::stretto::StrettoDialect"];
 }
 
 #endif
