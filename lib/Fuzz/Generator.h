@@ -33,7 +33,10 @@ public:
   void run();
 
   // Draws.
-  int64_t below(int64_t bound) { return int64_t(random() % uint64_t(bound)); }
+  /// 0 where nothing is below: dimensions may be empty.
+  int64_t below(int64_t bound) {
+    return bound > 0 ? int64_t(random() % uint64_t(bound)) : 0;
+  }
   bool chance(int percent) { return below(100) < percent; }
   template <typename Range> auto &oneOf(Range &&range) {
     return range[below(std::size(range))];
