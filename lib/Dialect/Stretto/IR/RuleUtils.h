@@ -8,6 +8,8 @@
 
 #include "stretto/Dialect/Stretto/IR/StrettoOps.h"
 
+#include <limits>
+
 namespace stretto::rule {
 
 inline mlir::RankedTensorType tensor(mlir::Value value) {
@@ -43,6 +45,21 @@ OpRule pointwise(mlir::Operation *op);
 /// Diagnoses dimensions that are outside the rank or do not ascend.
 mlir::LogicalResult verifyDims(mlir::Operation *op,
                                llvm::ArrayRef<int64_t> dims, int64_t rank);
+
+/// One line of a verifier: `value` (called `name`) has `expected` extents.
+mlir::LogicalResult verifyShape(mlir::Operation *op, llvm::StringRef name,
+                                mlir::Value value,
+                                llvm::ArrayRef<int64_t> expected);
+/// The same with the extents of `model`, called `modelName`.
+mlir::LogicalResult verifySameShape(mlir::Operation *op, llvm::StringRef name,
+                                    mlir::Value value,
+                                    llvm::StringRef modelName,
+                                    mlir::Value model);
+/// `value` of attribute `name` lies in [0, limit); infinity: only finite.
+mlir::LogicalResult
+verifyRange(mlir::Operation *op, llvm::StringRef name,
+            const llvm::APFloat &value,
+            double limit = std::numeric_limits<double>::infinity());
 
 /// Checks `actual` against an expected shape where both are static.
 bool compatible(llvm::ArrayRef<int64_t> actual,
