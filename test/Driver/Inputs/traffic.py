@@ -2,7 +2,7 @@
 for a GPT whose sizes divide, the closed forms of the field.
 
 usage: traffic.py COUNTED PREDICTED... [-- layers=3 embed=32 ffn=128 vocab=64 positions=16 batch=8 sequence=16
-                                           microbatches=1 dp=2 tp=2 sp=1]
+                                           microbatches=1 dp=2 tp=2 sp=1 cp=1]
 
 COUNTED is what --print-bytes printed, PREDICTED what `verify --json` says of ranks 0, 1, ...
 """
@@ -30,10 +30,10 @@ def predicted(paths):
     return table_of(row for path in paths for row in json.load(open(path))["traffic"])
 
 
-def closed_forms(layers, embed, ffn, vocab, positions, batch, sequence, microbatches, dp, tp, sp):
+def closed_forms(layers, embed, ffn, vocab, positions, batch, sequence, microbatches, dp, tp, sp, cp=1):
     table = collections.Counter()
-    ranks = dp * tp
-    size = {"dp": dp, "tp": tp}
+    ranks = dp * cp * tp
+    size = {"dp": dp, "cp": cp, "tp": tp}
 
     def add(kind, axes, elements, times):
         axes = tuple(axis for axis in axes if size[axis] > 1)
@@ -56,14 +56,17 @@ def closed_forms(layers, embed, ffn, vocab, positions, batch, sequence, microbat
         add("AllReduce", ["tp"], activation, microbatches * (4 * layers + 2))
     # Cross-entropy over the vocabulary: largest logit, sum of exponentials, logit of the label.
     add("AllReduce", ["tp"], samples * sequence, microbatches * 3)
+    # Context parallelism: keys and values of every layer in each pass, and their cotangents back.
+    add("AllGather", ["cp"], activation, microbatches * 4 * layers)
+    add("ReduceScatter", ["cp"], activation, microbatches * 2 * layers)
     # Gradients: those of split weights over the data replicas, those of whole ones also over what saw parts of the
     # sequence.
     split = vocab * embed + layers * (3 * (embed + 1) * embed + embed * embed + 2 * embed * ffn + ffn)
     whole = positions * embed + layers * 6 * embed + 2 * embed
-    add("AllReduce", ["dp"], split // tp, 1)
-    add("AllReduce", ["dp", "tp"] if sp else ["dp"], whole, 1)
+    add("AllReduce", ["dp", "cp"], split // tp, 1)
+    add("AllReduce", ["dp", "cp", "tp"] if sp else ["dp", "cp"], whole, 1)
     # Token count, loss and norm: the last member reduces the one element.
-    axes = tuple(axis for axis in ("dp", "tp") if size[axis] > 1)
+    axes = tuple(axis for axis in ("dp", "cp", "tp") if size[axis] > 1)
     for rank in range(ranks):
         table[rank, "AllReduce", axes] += 3 * F32 * (ranks - 1 if rank == ranks - 1 else 1)
     return table
