@@ -38,6 +38,9 @@ PLANS = {
     "cp3": ("cp: 3", False),
     "dp2-cp2": ("dp: 2, cp: 2", False),
     "cp2-tp2": ("cp: 2, tp: 2", False),
+    "dp3": ("dp: 3", False),
+    "node2-dp2": ("node: 2, dp: 2", False),
+    "node2-dp2-tp2": ("node: 2, dp: 2, tp: 2", False),
 }
 REQUIRED = ["dp4", "tp4", "dp2-tp2", "tp2-sp", "dp2-tp2-sp"]
 
@@ -62,6 +65,7 @@ class Case:
     clip: float = 0.05
     optimizer: str = "adamw"
     recompute: str = "none"
+    zero: str = "0"
     bug: str = ""
     error: str = ""
 
@@ -81,7 +85,8 @@ class Case:
         if made.returncode:
             return made.stderr
         mesh, sequence_parallel = PLANS.get(self.plan) or self.plan
-        rules = ["batch: dp"] if "dp" in mesh else []
+        replicas = "[node, dp]" if "node" in mesh else "dp"
+        rules = [f"batch: {replicas}"] if "dp" in mesh else []
         rules += ["seq: cp"] if "cp" in mesh else []
         if "tp" in mesh:
             rules += ["heads: tp", "kv_heads: tp", "ffn: tp", "vocab: tp"]
@@ -92,7 +97,7 @@ class Case:
                 f"plan: 1\nmesh: {{ {mesh} }}\n"
                 f'shard:\n  - {{ match: "*", {dimensions} }}\n'
                 f"microbatches: {self.microbatches}\n"
-                f"recompute: {self.recompute}\n"
+                f"recompute: {self.recompute}\nzero: {self.zero}\n"
             )
         with open(os.path.join(folder, "recipe.yaml"), "w") as file:
             file.write(
@@ -238,6 +243,57 @@ def recompute_cases():
         )
 
 
+def zero_cases():
+    """Stages x tensor and sequence parallelism x micro-batches x recompute, each
+    pair of values in some case; and what is awkward on purpose."""
+    zeros = {
+        "1": "1",
+        "2": "2",
+        "3": "3",
+        "grad-op": "{ stage: 2, reduce: microbatch }",
+        "step": "{ stage: 3, gather: step, reduce: step }",
+        "each": "{ stage: 3, gather: microbatch, reduce: microbatch }",
+    }
+    plans = ("dp4", "dp2-tp2", "dp2-tp2-sp", "dp3-tp2")
+    policies = ("none", "selective", "full")
+    for index, ((name, zero), plan) in enumerate(itertools.product(zeros.items(), plans)):
+        m, policy = (1, 4)[(index + index // 4) % 2], policies[(index + index // 4) % 3]
+        yield Case(
+            f"zero-{name}-{plan}-m{m}-{policy}",
+            ("gpt", "llama")[index // 2 % 2],
+            plan,
+            m,
+            batch=12 if "dp3" in plan else 16,
+            flags=(("tied", "untied")[index % 2], "qk-norm"),
+            recompute=policy,
+            zero=zero,
+        )
+    # Shared over one axis, copied along the other.
+    for stage, plan, copies in itertools.product(
+        (1, 2, 3), ("node2-dp2", "node2-dp2-tp2"), ("node", "dp")
+    ):
+        yield Case(
+            f"zero-hybrid-{stage}-{plan}-{copies}",
+            ("gpt", "llama")[stage % 2],
+            plan,
+            1 + stage % 2,
+            flags=("tied", "qk-norm"),
+            zero=f"{{ stage: {stage}, replicate: {copies} }}",
+        )
+    primes = {"embed": 14, "heads": 7, "kv-heads": 7, "head-dim": 6, "ffn": 29, "vocab": 31}
+    for kind, stage in itertools.product(("gpt", "llama"), (1, 2, 3)):
+        tied = ("tied", "qk-norm")
+        yield Case(
+            f"zero-{stage}-vocab97-{kind}", kind, "dp3", stage, batch=12, model={"vocab": 97}, flags=tied, zero=f"{stage}"
+        )
+        yield Case(
+            f"zero-{stage}-primes-{kind}", kind, "dp3-tp2", 3, batch=15, sequence=11, model=primes, flags=tied, zero=f"{stage}"
+        )
+        yield Case(
+            f"zero-{stage}-batch3-{kind}", kind, "dp4", 2, batch=6, flags=tied, optimizer="sgd", zero=f"{stage}"
+        )
+
+
 def bug_cases():
     """Mistakes in the localized program; the executable is compiled from it."""
     bugs = [
@@ -312,6 +368,7 @@ def all_cases():
         *uneven_cases(),
         *context_cases(),
         *recompute_cases(),
+        *zero_cases(),
         *bug_cases(),
         *refused_cases(),
     ]

@@ -65,11 +65,6 @@ static void checkPipelineImplemented(const PipelinePolicy &pipeline,
 }
 
 static void checkPoliciesImplemented(const Plan &plan, Diagnostics &diags) {
-  for (const ZeroRule &rule : plan.zero)
-    if (!rule.isNeutral())
-      (void)diags.error(rule.location,
-                        "'zero' (sharded optimizer state, gradients or "
-                        "parameters) is not implemented yet; use 'zero: 0'");
   const OverlapPolicy defaults;
   if (plan.overlap.bucketBytes != defaults.bucketBytes ||
       plan.overlap.prefetch != defaults.prefetch)

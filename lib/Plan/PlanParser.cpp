@@ -321,7 +321,8 @@ void Parser::readZeroRule(const YamlNode &node, llvm::StringRef path) {
   readOptionalAxes(map, "params", rule.params);
   readOptionalAxes(map, "grads", rule.grads);
   readOptionalAxes(map, "optim", rule.optim);
-  map.word("replicate", rule.replicate);
+  if (map.word("replicate", rule.replicate))
+    checkAxis(rule.replicate, map.find("replicate")->location);
   map.choice<GatherChoice>("gather", rule.gather, gatherNames);
   map.choice<ReduceChoice>("reduce", rule.reduce, reduceNames);
   map.finish();

@@ -98,7 +98,7 @@ static void printZero(llvm::ArrayRef<ZeroRule> rules, llvm::raw_ostream &os) {
   os << "zero:\n";
   for (const ZeroRule &rule : rules) {
     os << "  - { match: " << yamlWord(rule.match) << ", stage: " << rule.stage;
-    os << ", over: " << (rule.over.empty() ? "auto" : yamlWords(rule.over));
+    os << ", over: " << (rule.over ? yamlWords(*rule.over) : "auto");
     auto print = [&](llvm::StringRef key,
                      const std::optional<std::vector<std::string>> &axes) {
       if (axes)

@@ -91,7 +91,8 @@ enum class ReduceChoice {
 struct ZeroRule {
   std::string match = "*";
   int64_t stage = 0;
-  std::vector<std::string> over; // empty: auto, all axes the batch is split on
+  /// Absent: auto, all axes the batch is split on.
+  std::optional<std::vector<std::string>> over;
   std::optional<std::vector<std::string>> params, grads, optim;
   std::string replicate; // "node" or an axis; empty: none
   GatherChoice gather = GatherChoice::Auto;

@@ -236,6 +236,7 @@ LogicalResult stretto::applyPlan(ModuleOp module, const Plan &plan,
   llvm::StringMap<std::unique_ptr<DimClasses>> classes;
   std::map<std::pair<std::string, std::vector<const void *>>, LayerOp> layers;
   llvm::StringMap<bool> taken;
+  llvm::DenseSet<const ZeroRule *> effective;
   for (ModelOp model : module.getOps<ModelOp>())
     for (CallOp call : model.getOps<CallOp>()) {
       std::string name = call.getCallee().str();
@@ -250,8 +251,12 @@ LogicalResult stretto::applyPlan(ModuleOp module, const Plan &plan,
       std::vector<const void *> key;
       for (ConstraintAttr constraint : constraints)
         key.push_back(constraint.getAsOpaquePointer());
-      for (DictionaryAttr rest : resting)
+      for (auto [i, rest] : llvm::enumerate(resting)) {
         key.push_back(rest.getAsOpaquePointer());
+        if (rest)
+          effective.insert(plan.findZero(
+              call.getParameterPath(layer.getParameterName(i))));
+      }
       LayerOp &mine = layers[{name, key}];
       if (!mine) {
         // The first outcome takes the layer itself, later ones a copy of it.
@@ -276,6 +281,7 @@ LogicalResult stretto::applyPlan(ModuleOp module, const Plan &plan,
       if (failed(applyRecompute(call, plan, diagnostics)))
         return failure();
     }
+  warnOfRulesWithoutEffect(plan, effective, diagnostics);
   return success();
 }
 

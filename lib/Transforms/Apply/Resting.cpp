@@ -158,14 +158,57 @@ ConstraintAttr stretto::restOn(MLIRContext *context, const Plan &plan,
 // The plan's rules
 //===----------------------------------------------------------------------===//
 
-/// The axes that share the state: those of the rule, or all that the batch is
-/// split on, without the one that keeps copies.
-static std::vector<std::string> axesOf(const Plan &plan, const ZeroRule &rule) {
-  std::vector<std::string> axes = rule.over.empty()
-                                      ? plan.resolve("", "batch").axes
-                                      : plan.expand(rule.over);
-  llvm::erase(axes, rule.replicate);
+/// The axes of the rule, or all that the batch is split on.
+static std::vector<std::string> allAxesOf(const Plan &plan,
+                                          const ZeroRule &rule) {
+  return rule.over ? plan.expand(*rule.over) : plan.resolve("", "batch").axes;
+}
+
+/// Those of `axes` that share the state: without the ones that keep copies.
+static std::vector<std::string> sharing(const Plan &plan, const ZeroRule &rule,
+                                        std::vector<std::string> axes) {
+  if (!rule.replicate.empty())
+    for (const std::string &copies : plan.expand({rule.replicate}))
+      llvm::erase(axes, copies);
   return axes;
+}
+
+/// Why nothing rests apart although the rule asks for it.
+static std::string whyNothing(const Plan &plan, const ZeroRule &rule) {
+  if (rule.stage == 0 || rule.params || rule.grads || rule.optim)
+    return "no parameter has room for the axes that it names; those of the "
+           "'shard' rules are taken";
+  std::vector<std::string> all = allAxesOf(plan, rule);
+  if (plan.numParts(sharing(plan, rule, all)) > 1)
+    return "no parameter that it matches has room for the axes: 'shard' rules "
+           "take them, or there is one element";
+  if (plan.numParts(all) > 1)
+    return "all ranks along " + llvm::join(all, ", ") +
+           " keep copies ('replicate'); leave one axis to share over";
+  if (rule.over)
+    return "'over' names no axis of two ranks or more";
+  return "the batch is not split over ranks that could share state; split "
+         "'batch', or name axes with 'over'";
+}
+
+void stretto::warnOfRulesWithoutEffect(
+    const Plan &plan, const llvm::DenseSet<const ZeroRule *> &effective,
+    Diagnostics &diagnostics) {
+  for (const ZeroRule &rule : plan.zero) {
+    if (!rule.isNeutral() && !effective.contains(&rule))
+      diagnostics.warning(rule.location, "'zero' has no effect: " +
+                                             whyNothing(plan, rule));
+    std::vector<std::string> all = allAxesOf(plan, rule);
+    bool keepsCopies =
+        rule.replicate.empty() ||
+        llvm::any_of(plan.expand({rule.replicate}), [&](const auto &axis) {
+          return llvm::is_contained(all, axis);
+        });
+    if (!keepsCopies)
+      diagnostics.warning(rule.location, "'replicate: " + rule.replicate +
+                                             "' has no effect: state is not "
+                                             "shared over that axis");
+  }
 }
 
 DictionaryAttr stretto::restingOf(MLIRContext *context, const Plan &plan,
@@ -174,14 +217,15 @@ DictionaryAttr stretto::restingOf(MLIRContext *context, const Plan &plan,
   const ZeroRule *rule = plan.findZero(path);
   if (!rule || rule->isNeutral())
     return {};
-  std::vector<std::string> axes = axesOf(plan, *rule);
+  std::vector<std::string> axes =
+      sharing(plan, *rule, allAxesOf(plan, *rule));
   std::string cause = "zero: " + rule->location.str();
   NamedAttrList entries;
   auto rest = [&](StringRef what, int64_t stage,
                   const std::optional<std::vector<std::string>> &pinned) {
     std::vector<std::string> on;
     if (pinned)
-      on = plan.expand(*pinned);
+      on = sharing(plan, *rule, plan.expand(*pinned));
     else if (rule->stage >= stage)
       on = axes;
     if (ConstraintAttr constraint =

@@ -2,7 +2,11 @@
 for a GPT whose sizes divide, the closed forms of the field.
 
 usage: traffic.py COUNTED PREDICTED... [-- layers=3 embed=32 ffn=128 vocab=64 positions=16 batch=8 sequence=16
-                                           microbatches=1 dp=2 tp=2 sp=1 cp=1]
+                                           microbatches=1 dp=2 tp=2 sp=1 cp=1 node=1 zero=3
+                                           reduce_once=1 gather_once=1]
+
+zero: the stage; reduce_once, gather_once: 1 where gradients are reduced and parameters gathered once a step, 0 in every
+pass that makes or needs them; node: replicas that keep copies of what dp ranks share.
 
 COUNTED is what --print-bytes printed, PREDICTED what `verify --json` says of ranks 0, 1, ...
 """
@@ -30,10 +34,13 @@ def predicted(paths):
     return table_of(row for path in paths for row in json.load(open(path))["traffic"])
 
 
-def closed_forms(layers, embed, ffn, vocab, positions, batch, sequence, microbatches, dp, tp, sp, cp=1):
+def closed_forms(
+    layers, embed, ffn, vocab, positions, batch, sequence, microbatches, dp, tp, sp=0, cp=1, node=1, zero=0,
+    reduce_once=1, gather_once=1
+):
     table = collections.Counter()
-    ranks = dp * cp * tp
-    size = {"dp": dp, "cp": cp, "tp": tp}
+    ranks = node * dp * cp * tp
+    size = {"node": node, "dp": dp, "cp": cp, "tp": tp}
 
     def add(kind, axes, elements, times):
         axes = tuple(axis for axis in axes if size[axis] > 1)
@@ -45,7 +52,7 @@ def closed_forms(layers, embed, ffn, vocab, positions, batch, sequence, microbat
         for rank in range(ranks if members > 1 else 0):
             table[rank, kind, axes] += sent
 
-    samples = batch // (microbatches * dp)
+    samples = batch // (microbatches * node * dp)
     activation = samples * sequence * embed
     # Tensor parallelism: after attention and MLP, forward and backward, and around embedding and head.
     if sp:
@@ -63,12 +70,34 @@ def closed_forms(layers, embed, ffn, vocab, positions, batch, sequence, microbat
     # sequence.
     split = vocab * embed + layers * (3 * (embed + 1) * embed + embed * embed + 2 * embed * ffn + ffn)
     whole = positions * embed + layers * 6 * embed + 2 * embed
-    add("AllReduce", ["dp", "cp"], split // tp, 1)
-    add("AllReduce", ["dp", "cp", "tp"] if sp else ["dp", "cp"], whole, 1)
+    if zero:
+        own = split // tp + whole
+        # The table is tied: it has two uses, in embedding and head.
+        table_use = vocab * embed // tp
+        # Backward needs matrices, scales of norms and the table again.
+        backward = layers * (4 * embed * embed + 2 * embed * ffn) // tp + (2 * layers + 1) * embed + table_use
+        if reduce_once:
+            add("ReduceScatter", ["dp"], own, 1)
+        else:
+            add("ReduceScatter", ["dp"], own + table_use, microbatches)
+        if zero < 3 or gather_once:
+            add("AllGather", ["dp"], own, 1)
+        else:
+            add("AllGather", ["dp"], own + table_use + backward, microbatches)
+        # Copies of shards meet once a step.
+        add("AllReduce", ["node"], own // dp, 1)
+    else:
+        add("AllReduce", ["node", "dp", "cp"], split // tp, 1)
+        add("AllReduce", ["node", "dp", "cp", "tp"] if sp else ["node", "dp", "cp"], whole, 1)
     # Token count, loss and norm: the last member reduces the one element.
-    axes = tuple(axis for axis in ("dp", "cp", "tp") if size[axis] > 1)
+    # Between pairs of nodes apart from those of ranks, where the links differ.
+    axes = tuple(axis for axis in ("node", "dp", "cp", "tp") if size[axis] > 1)
     for rank in range(ranks):
-        table[rank, "AllReduce", axes] += 3 * F32 * (ranks - 1 if rank == ranks - 1 else 1)
+        if node == dp == 2:
+            table[rank, "AllReduce", ("node",)] += 3 * F32
+            table[rank, "AllReduce", ("dp",)] += 3 * F32
+        else:
+            table[rank, "AllReduce", axes] += 3 * F32 * (ranks - 1 if rank == ranks - 1 else 1)
     return table
 
 

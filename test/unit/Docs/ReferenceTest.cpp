@@ -130,7 +130,7 @@ shard:
 micro_batch_size: 2
 pipeline: { axis: pp, virtual: 2, schedule: zb, layout: [1, 2] }
 zero:
-  - { match: "*", stage: 1, over: dp, params: dp, grads: dp, optim: dp, replicate: node }
+  - { match: "*", stage: 1, over: dp, params: dp, grads: dp, optim: dp, replicate: pp }
 recompute:
   - { layers: "*", what: attention }
 overlap: { bucket: 1MiB, prefetch: 2 }

@@ -29,7 +29,7 @@ micro_batch_size: 2
 pipeline: { axis: pp, virtual: 2, schedule: interleaved, layout: [3, 4, 4, 3] }
 zero:
   - { match: "embed", stage: 1, over: dp }
-  - { params: dp, grads: [dp, tp], optim: none, replicate: node }
+  - { params: dp, grads: [dp, tp], optim: none, replicate: pp }
 recompute:
   - { layers: "layers.*", what: full }
 overlap: { bucket: 50MiB, prefetch: 2 }
@@ -53,7 +53,7 @@ TEST(Plan, TheWholeSchemaIsRead) {
   EXPECT_EQ(plan.zero[0].over, (Axes{"dp"}));
   EXPECT_EQ(plan.zero[1].grads, (Axes{"dp", "tp"}));
   EXPECT_EQ(plan.zero[1].optim, Axes{});
-  EXPECT_EQ(plan.zero[1].replicate, "node");
+  EXPECT_EQ(plan.zero[1].replicate, "pp");
   EXPECT_EQ(plan.recompute[0].what, Axes{"full"});
   EXPECT_EQ(plan.overlap.bucketBytes, 50 << 20);
   EXPECT_EQ(plan.overlap.prefetch, 2);

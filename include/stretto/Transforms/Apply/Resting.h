@@ -11,6 +11,7 @@
 
 #include "stretto/Dialect/Stretto/IR/StrettoOps.h"
 #include "stretto/Plan/Plan.h"
+#include "llvm/ADT/DenseSet.h"
 
 namespace stretto {
 
@@ -34,6 +35,12 @@ ConstraintAttr restOn(mlir::MLIRContext *context, const Plan &plan,
 mlir::DictionaryAttr restingOf(mlir::MLIRContext *context, const Plan &plan,
                                llvm::StringRef path, ConstraintAttr use,
                                llvm::ArrayRef<int64_t> shape);
+
+/// Says of every rule that asks for something, but is not among `effective`
+/// (those that let some parameter's state rest apart), why.
+void warnOfRulesWithoutEffect(const Plan &plan,
+                              const llvm::DenseSet<const ZeroRule *> &effective,
+                              Diagnostics &diagnostics);
 
 } // namespace stretto
 
