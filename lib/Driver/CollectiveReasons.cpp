@@ -72,6 +72,8 @@ private:
                  ArrayRef<Holding> sums, CollectiveReason &reason);
   void adviseGather(Operation *op, const Change &change,
                     CollectiveReason &reason);
+  bool explainResting(SegmentOp segment, Operation *op, const Change &change,
+                      CollectiveReason &reason);
   std::string shardHint(Operation *op, const Change &change);
   std::string dims(ArrayRef<unsigned> list, Value value, DistAttr dist,
                    DistAttr other, Operation *inside, CollectiveReason &reason);
@@ -356,6 +358,33 @@ static std::string valueName(SegmentOp segment, Value value) {
                : what + " " + std::to_string(index);
 }
 
+/// A parameter that rests sharded is made whole for a layer.
+bool Reasoner::explainResting(SegmentOp segment, Operation *op,
+                              const Change &change, CollectiveReason &reason) {
+  Value value = op->getOperand(0);
+  while (value.getDefiningOp() && isExchange(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  auto argument = dyn_cast<BlockArgument>(value);
+  if (!argument || change.gathered.empty())
+    return false;
+  unsigned index = argument.getArgNumber();
+  auto role = segment.getArgAttrOfType<StringAttr>(index, attr::role);
+  auto rest = segment.getArgAttrOfType<ConstraintAttr>(index, attr::rest);
+  bool gathers = segment.getDirection() == "gather";
+  if ((!rest && !gathers) || !role || role.getValue() != "param")
+    return false;
+  reason.cause = "it rests with " + dims(change.gathered, op->getOperand(0),
+                                         change.from, change.to, op, reason);
+  if (rest)
+    reason.cause += " (" + rest.getCause().getValue().str() + ")";
+  reason.cause += "; the layer works on it whole";
+  reason.avoid = "let parameters rest as they are used (stage 2 or less)";
+  if (!gathers)
+    reason.avoid += ", or gather less often ('gather: step' or 'microbatch')";
+  reason.avoid += ", or accept it";
+  return true;
+}
+
 CollectiveReason Reasoner::explain(SegmentOp segment, Operation *op) {
   auto group = op->getAttrOfType<GroupAttr>("group");
   Value value = op->getOperand(0);
@@ -375,6 +404,8 @@ CollectiveReason Reasoner::explain(SegmentOp segment, Operation *op) {
   reason.location = placeOf(maker ? maker->getLoc() : op->getLoc());
   rememberParameters(op, reason);
   Change change(op);
+  if (explainResting(segment, op, change, reason))
+    return reason;
   if (!change.reduced.empty())
     explainSum(segment, op, change, reason);
   else if (!change.gathered.empty())

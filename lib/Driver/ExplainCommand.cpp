@@ -9,6 +9,7 @@
 #include "CollectiveReasons.h"
 #include "CommandLine.h"
 #include "ExplainOrigins.h"
+#include "RestingChoices.h"
 #include "mlir/IR/SymbolTable.h"
 #include "stretto/Dialect/Stretto/IR/StrettoOps.h"
 #include "stretto/Dialect/Stretto/Transforms/Unbundle.h"
@@ -43,6 +44,7 @@ struct TensorInfo {
 struct Explanation {
   std::vector<TensorInfo> tensors;
   std::vector<CollectiveInfo> collectives;
+  std::vector<RestingChoice> resting;
 };
 
 } // namespace
@@ -207,6 +209,19 @@ static void printJson(const CollectiveInfo &info, llvm::json::OStream &json) {
   printList("parameters", reason.parameters, json);
 }
 
+static void printJson(const RestingChoice &choice, llvm::json::OStream &json) {
+  json.attribute("what", choice.what);
+  json.attribute("chosen", choice.chosen);
+  json.attributeArray("times", [&] {
+    for (const RestingChoice::Time &time : choice.times)
+      json.object([&] {
+        json.attribute("name", time.name);
+        json.attribute("bytes_sent_per_step", time.sentBytes);
+        json.attribute("bytes_held_more", time.heldBytes);
+      });
+  });
+}
+
 static void printJson(const Explanation &explanation, llvm::raw_ostream &out) {
   llvm::json::OStream json(out, 2);
   json.object([&] {
@@ -223,6 +238,10 @@ static void printJson(const Explanation &explanation, llvm::raw_ostream &out) {
     json.attributeArray("collectives", [&] {
       for (const CollectiveInfo &info : explanation.collectives)
         json.object([&] { printJson(info, json); });
+    });
+    json.attributeArray("resting", [&] {
+      for (const RestingChoice &choice : explanation.resting)
+        json.object([&] { printJson(choice, json); });
     });
   });
   out << "\n";
@@ -284,10 +303,35 @@ static void printCollective(const CollectiveInfo &info,
     out << "      avoid: " << reason.avoid << "\n";
 }
 
+/// "gather: pass: sends 10 B per step (or step: 5 B, holds 3 B more)".
+static void printResting(const Explanation &explanation,
+                         llvm::raw_ostream &out) {
+  if (!explanation.resting.empty())
+    out << "\nstate that rests apart from where it is used (per rank)\n";
+  for (const RestingChoice &choice : explanation.resting) {
+    auto print = [&](const RestingChoice::Time &time) {
+      out << time.name << " sends " << time.sentBytes << " B per step";
+      if (time.heldBytes)
+        out << " and holds " << time.heldBytes << " B more";
+    };
+    out << "  " << choice.what << ": ";
+    for (const RestingChoice::Time &time : choice.times)
+      if (time.name == choice.chosen)
+        print(time);
+    for (const RestingChoice::Time &time : choice.times)
+      if (time.name != choice.chosen) {
+        out << "\n      " << choice.what << ": ";
+        print(time);
+      }
+    out << "\n";
+  }
+}
+
 static void printTables(const Explanation &explanation,
                         llvm::raw_ostream &out) {
   out << "parameters and inputs\n";
   printTensors(explanation, out);
+  printResting(explanation, out);
   out << "\ncollectives of one training step (bytes: sent by rank 0)\n";
   uint64_t total = 0;
   for (const CollectiveInfo &info : explanation.collectives) {
@@ -336,6 +380,7 @@ int stretto::runExplainCommand(CommandArguments arguments,
   if (int code = compilation.compile(Phase::Distribute))
     return code;
   Explanation explanation = explainTensors(compilation.module());
+  explanation.resting = explainResting(compilation.module());
   if (int code = countCollectives(compilation,
                                   explainCollectives(compilation.module()),
                                   explanation.collectives, err))

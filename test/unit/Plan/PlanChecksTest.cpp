@@ -76,8 +76,7 @@ TEST(PlanImplemented, TheRestIsRefusedByName) {
             "implemented yet; use 'pp: 1' and put the ranks on dp or tp\n");
   struct Case {
     const char *line, *name;
-  } cases[] = {{"zero: 1", "'zero'"},
-               {"overlap: { bucket: 1MiB }", "'overlap'"},
+  } cases[] = {{"overlap: { bucket: 1MiB }", "'overlap'"},
                {"overlap: { prefetch: 0 }", "'overlap'"},
                {"pipeline: { schedule: zb }", "'pipeline'"},
                {"mesh: { ep: 2 }\nshard: [{ expert: ep }]", "'expert'"},

@@ -1,0 +1,189 @@
+//===- RestingChoices.cpp - when state is gathered and reduced ------------===//
+
+#include "RestingChoices.h"
+#include "StepFlow.h"
+#include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/MapVector.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace stretto;
+using namespace stretto::driver;
+
+static int64_t localBytes(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  int64_t bytes = std::max(1u, tensor.getElementTypeBitWidth() / 8);
+  DistAttr dist = getDist(type);
+  for (int64_t extent : dist ? dist.localShape(tensor.getShape())
+                             : SmallVector<int64_t>(tensor.getShape()))
+    bytes *= extent;
+  return bytes;
+}
+
+static StringRef wordOf(SegmentOp segment, unsigned argument, StringRef name) {
+  auto word = segment.getArgAttrOfType<StringAttr>(argument, name);
+  return word ? word.getValue() : StringRef();
+}
+
+namespace {
+
+/// What one parameter or gradient costs.
+struct Tensor {
+  int64_t exchange = 0; // bytes that one gather or reduction of it sends
+  int64_t whole = 0;    // bytes that a copy holds beyond its shard
+  int64_t uses = 0;     // passes of one micro-batch
+};
+
+class Chooser {
+public:
+  explicit Chooser(ModuleOp module) : symbols(module) {}
+
+  std::vector<RestingChoice> run(StepOp step) {
+    step.walk([&](InvokeOp invoke) { visit(invoke); });
+    std::vector<RestingChoice> choices;
+    for (StringRef chosen : {"pass", "microbatch", "step"})
+      describe("gather", chosen, gathered[chosen], choices);
+    for (StringRef chosen : {"microbatch", "step"})
+      describe("reduce", chosen, reduced[chosen], choices);
+    return choices;
+  }
+
+private:
+  using Tensors = llvm::MapVector<Value, Tensor>;
+
+  SegmentOp calleeOf(InvokeOp invoke) {
+    return symbols.lookup<SegmentOp>(invoke.getCallee());
+  }
+
+  void visit(InvokeOp invoke) {
+    SegmentOp segment = calleeOf(invoke);
+    if (auto loop = invoke->getParentOfType<MicrobatchesOp>())
+      microbatches = loop.getCount();
+    if (segment.getDirection() == "gather")
+      return visitGather(invoke, segment);
+    if (segment.getDirection() == "reduce")
+      return visitReduce(invoke, segment);
+    for (auto [i, operand] : llvm::enumerate(invoke.getOperands()))
+      if (segment.getArgAttr(i, attr::rest) &&
+          wordOf(segment, i, attr::role) == "param")
+        addRead(operand, segment.getBody().getArgument(i));
+  }
+
+  /// A pass that makes the parameter whole itself.
+  void addRead(Value parameter, BlockArgument argument) {
+    int64_t whole = 0;
+    for (Operation *user : argument.getUsers()) {
+      Operation *last = user;
+      while (isExchange(last) && last->hasOneUse() &&
+             isExchange(*last->user_begin()))
+        last = *last->user_begin();
+      if (isExchange(user))
+        whole = std::max(whole, localBytes(last->getResult(0).getType()));
+    }
+    int64_t shard = localBytes(argument.getType());
+    if (whole <= shard)
+      return;
+    Tensor &tensor = gathered["pass"][parameter];
+    tensor.exchange = tensor.whole = whole - shard;
+    ++tensor.uses;
+  }
+
+  void visitGather(InvokeOp invoke, SegmentOp segment) {
+    StringRef when =
+        invoke->getParentOfType<MicrobatchesOp>() ? "microbatch" : "step";
+    for (auto [operand, result] :
+         llvm::zip(invoke.getOperands(), invoke.getResults())) {
+      int64_t more =
+          localBytes(result.getType()) - localBytes(operand.getType());
+      int64_t uses = llvm::range_size(result.getUses());
+      if (more > 0)
+        gathered[when][operand] = {more, more, uses};
+    }
+  }
+
+  /// The result of a backward that an accumulator of the step is.
+  static OpResult madeBy(Value accumulator) {
+    auto loop = accumulator.getDefiningOp<MicrobatchesOp>();
+    if (!loop)
+      return {};
+    unsigned index = cast<OpResult>(accumulator).getResultNumber();
+    Value inside = loop.getBody().front().getTerminator()->getOperand(index);
+    return inside.getDefiningOp<InvokeOp>() ? cast<OpResult>(inside)
+                                            : OpResult();
+  }
+
+  /// The raw gradient that the segment adds to the accumulator.
+  static Value rawOf(SegmentOp segment, unsigned result) {
+    Value value = segment.getBody().front().getTerminator()->getOperand(result);
+    while (auto mask = value.getDefiningOp<MaskPadOp>())
+      value = mask.getX();
+    auto add = value.getDefiningOp<AddOp>();
+    if (!add)
+      return {};
+    Value raw = isa<BlockArgument>(add.getLhs()) ? add.getRhs() : add.getLhs();
+    while (raw.getDefiningOp() && isExchange(raw.getDefiningOp()))
+      raw = raw.getDefiningOp()->getOperand(0);
+    return raw;
+  }
+
+  void visitReduce(InvokeOp invoke, SegmentOp segment) {
+    for (unsigned k = 0; k < segment.getNumResults(); ++k) {
+      auto name = segment.getResultAttrOfType<StringAttr>(k, attr::param);
+      if (!name)
+        continue;
+      int64_t shard = localBytes(segment.getResultTypes()[k]);
+      for (auto [i, operand] : llvm::enumerate(invoke.getOperands()))
+        if (wordOf(segment, i, attr::param) == name.getValue())
+          addAccumulator(invoke.getResult(k), operand, shard);
+    }
+  }
+
+  void addAccumulator(Value gradient, Value accumulator, int64_t shard) {
+    OpResult made = madeBy(accumulator);
+    if (!made)
+      return;
+    SegmentOp backward = calleeOf(cast<InvokeOp>(made.getOwner()));
+    Value raw = rawOf(backward, made.getResultNumber());
+    if (!raw || localBytes(raw.getType()) <= shard)
+      return;
+    bool inBackward =
+        bool(backward.getResultAttr(made.getResultNumber(), attr::rest));
+    Tensor &tensor = reduced[inBackward ? "microbatch" : "step"][gradient];
+    tensor.exchange = localBytes(raw.getType()) - shard;
+    tensor.whole += tensor.exchange;
+    ++tensor.uses;
+  }
+
+  void describe(StringRef what, StringRef chosen, const Tensors &tensors,
+                std::vector<RestingChoice> &choices) {
+    if (tensors.empty())
+      return;
+    int64_t once = 0, perUse = 0, whole = 0;
+    for (const auto &[value, tensor] : tensors) {
+      once += tensor.exchange;
+      perUse += tensor.exchange * tensor.uses;
+      whole += tensor.whole;
+    }
+    RestingChoice choice{what.str(), chosen.str(), {}};
+    if (what == "gather")
+      choice.times = {{"pass", perUse * microbatches, 0},
+                      {"microbatch", once * microbatches, whole},
+                      {"step", once, whole}};
+    else
+      choice.times = {{"microbatch", perUse * microbatches, 0},
+                      {"step", once, whole}};
+    choices.push_back(std::move(choice));
+  }
+
+  SymbolTable symbols;
+  int64_t microbatches = 1;
+  std::map<StringRef, Tensors> gathered, reduced;
+};
+
+} // namespace
+
+std::vector<RestingChoice> driver::explainResting(ModuleOp module) {
+  auto step = module.lookupSymbol<StepOp>("train");
+  return step ? Chooser(module).run(step) : std::vector<RestingChoice>();
+}
