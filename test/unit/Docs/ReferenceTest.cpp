@@ -133,6 +133,7 @@ zero:
   - { match: "*", stage: 1, over: dp, params: dp, grads: dp, optim: dp, replicate: pp }
 recompute:
   - { layers: "*", what: attention }
+memory: 1GiB
 overlap: { bucket: 1MiB, prefetch: 2 }
 uneven: error
 )",
