@@ -254,8 +254,8 @@ LogicalResult stretto::applyPlan(ModuleOp module, const Plan &plan,
       for (auto [i, rest] : llvm::enumerate(resting)) {
         key.push_back(rest.getAsOpaquePointer());
         if (rest)
-          effective.insert(plan.findZero(
-              call.getParameterPath(layer.getParameterName(i))));
+          effective.insert(
+              plan.findZero(call.getParameterPath(layer.getParameterName(i))));
       }
       LayerOp &mine = layers[{name, key}];
       if (!mine) {

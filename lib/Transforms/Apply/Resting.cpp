@@ -196,8 +196,8 @@ void stretto::warnOfRulesWithoutEffect(
     Diagnostics &diagnostics) {
   for (const ZeroRule &rule : plan.zero) {
     if (!rule.isNeutral() && !effective.contains(&rule))
-      diagnostics.warning(rule.location, "'zero' has no effect: " +
-                                             whyNothing(plan, rule));
+      diagnostics.warning(rule.location,
+                          "'zero' has no effect: " + whyNothing(plan, rule));
     std::vector<std::string> all = allAxesOf(plan, rule);
     bool keepsCopies =
         rule.replicate.empty() ||
@@ -217,8 +217,7 @@ DictionaryAttr stretto::restingOf(MLIRContext *context, const Plan &plan,
   const ZeroRule *rule = plan.findZero(path);
   if (!rule || rule->isNeutral())
     return {};
-  std::vector<std::string> axes =
-      sharing(plan, *rule, allAxesOf(plan, *rule));
+  std::vector<std::string> axes = sharing(plan, *rule, allAxesOf(plan, *rule));
   std::string cause = "zero: " + rule->location.str();
   NamedAttrList entries;
   auto rest = [&](StringRef what, int64_t stage,
