@@ -3,7 +3,6 @@
 // Kernels read one dimension of an operand at another place, by an affine or a
 // computed index. What moves more at once becomes several such operations:
 // windows with dilation, boxes of several dimensions, the k largest elements.
-// Windows over a group become exchanges of the shards' borders.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,96 +22,6 @@ namespace {
 //===----------------------------------------------------------------------===//
 // Windows
 //===----------------------------------------------------------------------===//
-
-/// `stride` times the number of elements before this member's block.
-OffsetAttr startOfBlock(GroupAttr group, int64_t stride) {
-  ArrayRef<AxisRef> axes = group.getAxes();
-  SmallVector<int64_t> coefficients(axes.size(), stride);
-  for (unsigned i = axes.size(); i-- > 1;)
-    coefficients[i - 1] = coefficients[i] * axes[i].size;
-  return OffsetAttr::get(group.getContext(), group.getMesh(), axes,
-                         coefficients, /*microbatch=*/0);
-}
-
-/// The members' parts of `value` along `dim`, one after the other.
-Value gathered(WindowOp op, OpBuilder &b, Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  SmallVector<int64_t> shape(type.getShape());
-  shape[op.getDim()] *= op.getGroupAttr().getNumMembers();
-  return AllGatherOp::create(
-      b, op.getLoc(), RankedTensorType::get(shape, type.getElementType()),
-      value, op.getGroupAttr(), b.getI64IntegerAttr(op.getDim()),
-      op.getCauseAttr() ? op.getCauseAttr()
-                        : b.getStringAttr("elements that cross the borders of "
-                                          "shards"));
-}
-
-/// A window over a group whose blocks begin where the operand's shards do.
-class Halo {
-public:
-  Halo(WindowOp op, OpBuilder &b)
-      : op(op), b(b), c(b, op), dim(op.getDim()), start(op.getStart()),
-        stride(op.getStride()), shard(shapeOf(op.getX())[dim]),
-        block(shapeOf(op.getResult())[dim]) {
-    left = std::max<int64_t>(0, -start);
-    right = std::max<int64_t>(0, start + stride * (block - 1) + 1 - shard);
-  }
-
-  /// Do strips of the neighbours' borders suffice, and are they less than all?
-  bool isNear() {
-    return op.getDilation() == 1 && stride * block == shard && block > 0 &&
-           left <= shard && right <= shard && left + right < shard;
-  }
-
-  /// Gathers the strips and takes from them what lies before and after the own
-  /// shard.
-  Value build() {
-    Value result = c.window(op.getX(), dim, block, start, stride);
-    if (right > 0) {
-      Value strips = gathered(op, b, c.window(op.getX(), dim, right, 0));
-      // Position shard + i of this member is element i of the next one's strip.
-      Value after = fromStrips(strips, right, start + right - shard);
-      int64_t first = (shard - start + stride - 1) / stride;
-      result = c.select(atOrAfter(result, first), after, result);
-    }
-    if (left > 0) {
-      Value strips =
-          gathered(op, b, c.window(op.getX(), dim, left, shard - left));
-      // Position -i of this member is the i-th last of the previous one's.
-      Value before = fromStrips(strips, left, start);
-      int64_t first = (left + stride - 1) / stride;
-      result = c.select(atOrAfter(result, first), result, before);
-    }
-    return result;
-  }
-
-private:
-  Value fromStrips(Value strips, int64_t width, int64_t at) {
-    Value taken = c.window(strips, dim, block, at, stride);
-    taken.getDefiningOp<WindowOp>().setOffsetAttr(
-        startOfBlock(op.getGroupAttr(), width));
-    return taken;
-  }
-  Value atOrAfter(Value like, int64_t first) {
-    return c.compare(ComparePredicate::GE, c.iota(like, dim), c.integer(first));
-  }
-
-  WindowOp op;
-  OpBuilder &b;
-  Composer c;
-  int64_t dim, start, stride, shard, block, left, right;
-};
-
-/// Every member gets all shards and reads its block of the result.
-void expandWideHalo(WindowOp op, OpBuilder &b) {
-  GroupAttr group = op.getGroupAttr();
-  Value whole = gathered(op, b, op.getX());
-  int64_t block = shapeOf(op.getResult())[op.getDim()];
-  op.getXMutable().assign(whole);
-  op.removeGroupAttr();
-  op.removeCauseAttr();
-  op.setOffsetAttr(startOfBlock(group, int64_t(op.getStride()) * block));
-}
 
 /// Elements apart by d - 1 zeros are the rows of [n, d] whose first column is
 /// the operand.
@@ -242,15 +151,6 @@ SmallVector<Value> expand(TopKOp op, OpBuilder &b) {
   return {values, places};
 }
 
-/// Nothing when the window stays, with another operand.
-Value expandHalo(WindowOp window, OpBuilder &b) {
-  Halo halo(window, b);
-  if (halo.isNear())
-    return halo.build();
-  expandWideHalo(window, b);
-  return {};
-}
-
 LogicalResult expandOp(Operation *op) {
   OpBuilder b(op);
   SmallVector<Value> values;
@@ -281,21 +181,6 @@ LogicalResult expandOp(Operation *op) {
 }
 
 } // namespace
-
-void stretto::expandHalos(SegmentOp segment) {
-  SmallVector<WindowOp> windows;
-  segment.walk([&](WindowOp op) {
-    if (op.getGroup())
-      windows.push_back(op);
-  });
-  for (WindowOp window : windows) {
-    OpBuilder b(window);
-    if (Value value = expandHalo(window, b)) {
-      window.replaceAllUsesWith(value);
-      window.erase();
-    }
-  }
-}
 
 LogicalResult stretto::expandMovement(SegmentOp segment) {
   SmallVector<Operation *> ops;

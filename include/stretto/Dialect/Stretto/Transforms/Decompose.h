@@ -23,9 +23,8 @@ constexpr llvm::StringLiteral repeat = "stretto.repeat";
 
 void registerDecomposableModels(mlir::DialectRegistry &registry);
 
-/// Makes windows over a group of a localized segment all-gathers of strips at
-/// the shards' borders (of whole shards where that is less or elements come
-/// from further away) and windows on one member.
+/// Makes windows over a group of a localized segment collectives and windows on
+/// one member: see ExpandHalos.cpp.
 void expandHalos(SegmentOp segment);
 
 /// Makes windows, boxes and top_k of a localized segment simple enough for
