@@ -23,6 +23,8 @@ using namespace stretto::interp;
 /// f64 rounding times a dozen operations, two of which may divide by an almost
 /// constant row's deviation.
 static constexpr double tolerance = 1e-8;
+/// Of values, when a planted bug was not noticed.
+static constexpr int moreDraws = 8;
 static constexpr llvm::StringLiteral shardPipeline =
     "propagate,assign,plan-reshards,localize,verify-local";
 
@@ -272,8 +274,10 @@ public:
 
 private:
   LogicalResult compare(Outcome &outcome);
+  LogicalResult compareResults(ModuleOp program, Outcome &outcome);
   LogicalResult runWhole(StepOp step);
   FailureOr<NamedValues> runSharded(StepOp step);
+  bool isHarmless(ModuleOp program, int64_t allReduce);
 
   ModuleOp graph;
   std::mt19937_64 random;
@@ -309,23 +313,163 @@ LogicalResult Comparison::compare(Outcome &outcome) {
   OwningOpRef<ModuleOp> program = makeProgram(graph);
   if (!program || failed(verify(*program)))
     return failure();
-  SegmentOp segment = getGraph(graph);
-  for (unsigned i = 0; i < segment.getNumArguments(); ++i)
-    arguments.push_back(drawValue(segment, i, random));
-  if (failed(runWhole(*program->getOps<StepOp>().begin())))
+  OwningOpRef<ModuleOp> reference = program->clone();
+  auto draw = [&] {
+    SegmentOp segment = getGraph(graph);
+    arguments.clear();
+    for (unsigned i = 0; i < segment.getNumArguments(); ++i)
+      arguments.push_back(drawValue(segment, i, random));
+    return runWhole(*reference->getOps<StepOp>().begin());
+  };
+  if (failed(draw()) || failed(shard(*program)))
     return failure();
-  if (failed(shard(*program)))
-    return failure();
-  if (bug) {
-    int64_t places = countPlaces(*program, *bug);
-    if (places == 0) {
-      outcome = {Verdict::Different, "no place for the bug\n"};
-      return success();
-    }
-    if (failed(plantBug(*program, *bug, random() % uint64_t(places))))
-      return failure();
+  if (!bug)
+    return compareResults(*program, outcome);
+  uint64_t places = countPlaces(*program, *bug);
+  if (places == 0) {
+    outcome = {Verdict::Different, "no place for the bug\n"};
+    return success();
   }
-  StepOp step = *program->getOps<StepOp>().begin();
+  int64_t place = random() % places;
+  OwningOpRef<ModuleOp> whole = program->clone();
+  if (failed(plantBug(*program, *bug, place)) ||
+      failed(compareResults(*program, outcome)))
+    return failure();
+  if (outcome.verdict != Verdict::Equal || *bug != Bug::DropAllReduce)
+    return success();
+  std::string dropped =
+      allReducesOf(*whole)[place].getCause().value_or("").str();
+  if ((outcome.harmless = isHarmless(*whole, place)))
+    return success();
+  // Other values may show it: the largest of all can be the largest of one.
+  for (int more = 0; more < moreDraws && outcome.verdict == Verdict::Equal;
+       ++more)
+    if (failed(draw()) || failed(compareResults(*program, outcome)))
+      return failure();
+  if (outcome.verdict == Verdict::Equal)
+    outcome.text = dropped;
+  return success();
+}
+
+/// Adds `value` of a segment to the results of the program.
+static void expose(ModuleOp program, Value value, StringRef name) {
+  OpBuilder builder(program.getContext());
+  auto segment = value.getDefiningOp()->getParentOfType<SegmentOp>();
+  auto step = *program.getOps<StepOp>().begin();
+  Operation *yield = segment.getBody().front().getTerminator();
+  yield->insertOperands(yield->getNumOperands(), value);
+  (void)segment.insertResult(segment.getNumResults(), value.getType(),
+                             builder.getDictionaryAttr({}));
+  SmallVector<InvokeOp> invokes;
+  step.walk([&](InvokeOp op) {
+    if (op.getCallee() == segment.getSymName())
+      invokes.push_back(op);
+  });
+  for (InvokeOp old : invokes) {
+    builder.setInsertionPoint(old);
+    auto invoke = InvokeOp::create(
+        builder, old.getLoc(), segment.getResultTypes(), old.getCallee(),
+        old.getOperands(), old.getInstanceAttr(), old.getMembersAttr());
+    old.replaceAllUsesWith(
+        ValueRange(invoke.getResults()).take_front(old.getNumResults()));
+    old.erase();
+    Operation *end = step.getBody().front().getTerminator();
+    end->insertOperands(end->getNumOperands(), invoke.getResults().back());
+    (void)step.insertResult(step.getNumResults(), value.getType(),
+                            builder.getDictionaryAttr(builder.getNamedAttr(
+                                attr::binding, builder.getStringAttr(name))));
+  }
+}
+
+/// Is there an element in which the two differ?
+static Value differ(OpBuilder &builder, Value a, Value b) {
+  auto type = RankedTensorType::get(
+      cast<RankedTensorType>(a.getType()).getShape(), builder.getI1Type());
+  return CompareOp::create(
+      builder, a.getLoc(), type,
+      ComparePredicateAttr::get(builder.getContext(), ComparePredicate::NE), a,
+      b);
+}
+
+/// Where each reader of the all-reduce would make something else of the operand
+/// alone.
+static SmallVector<Value> differencesOfReaders(AllReduceOp op) {
+  SmallVector<Value> differences;
+  for (Operation *reader : llvm::to_vector(op->getUsers())) {
+    OpBuilder builder(op->getContext());
+    builder.setInsertionPointAfter(reader);
+    if (reader->hasTrait<OpTrait::IsTerminator>()) {
+      builder.setInsertionPoint(reader);
+      differences.push_back(differ(builder, op.getX(), op.getResult()));
+      continue;
+    }
+    IRMapping mapping;
+    mapping.map(op.getResult(), op.getX());
+    Operation *other = builder.clone(*reader, mapping);
+    for (auto [a, b] : llvm::zip(reader->getResults(), other->getResults()))
+      differences.push_back(differ(builder, a, b));
+  }
+  return differences;
+}
+
+/// Does a result of the program depend on the elements of `value`? iota reads
+/// only a shape.
+static bool isRead(ModuleOp program, Value value) {
+  StepOp step = *program.getOps<StepOp>().begin();
+  SmallVector<Value> open = {value};
+  llvm::DenseSet<Value> seen;
+  while (!open.empty()) {
+    Value next = open.pop_back_val();
+    if (!seen.insert(next).second)
+      continue;
+    for (OpOperand &use : next.getUses()) {
+      Operation *user = use.getOwner();
+      unsigned index = use.getOperandNumber();
+      if (isa<IotaOp>(user))
+        continue;
+      if (auto invoke = dyn_cast<InvokeOp>(user)) {
+        auto callee = program.lookupSymbol<SegmentOp>(invoke.getCallee());
+        open.push_back(callee.getBody().getArgument(index));
+        continue;
+      }
+      llvm::append_range(open, user->getResults());
+      if (!isa<YieldOp>(user))
+        continue;
+      auto segment = dyn_cast<SegmentOp>(user->getParentOp());
+      if (!segment)
+        return true;
+      step.walk([&](InvokeOp invoke) {
+        if (invoke.getCallee() == segment.getSymName())
+          open.push_back(invoke.getResult(index));
+      });
+    }
+  }
+  return false;
+}
+
+/// Dropping the all-reduce changes nothing when no result depends on it, when
+/// every rank has the same before and after it (but for the sign of zeros), or
+/// when those who read it do not read what differs.
+bool Comparison::isHarmless(ModuleOp program, int64_t allReduce) {
+  AllReduceOp op = allReducesOf(program)[allReduce];
+  if (!isRead(program, op.getResult()))
+    return true;
+  for (auto [i, value] : llvm::enumerate(differencesOfReaders(op)))
+    expose(program, value, "output:probe" + std::to_string(i));
+  auto results = runSharded(*program.getOps<StepOp>().begin());
+  if (failed(results))
+    return false;
+  for (const auto &[name, differs] : *results)
+    if (StringRef(name).starts_with("output:probe"))
+      for (const Tensor &bits : differs)
+        if (!llvm::all_of(bits.getInts(), [](int64_t bit) { return bit == 0; }))
+          return false;
+  return true;
+}
+
+LogicalResult Comparison::compareResults(ModuleOp program, Outcome &outcome) {
+  SegmentOp segment = getGraph(graph);
+  StepOp step = *program.getOps<StepOp>().begin();
   FailureOr<NamedValues> results = runSharded(step);
   if (failed(results))
     return failure();

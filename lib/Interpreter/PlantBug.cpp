@@ -41,14 +41,19 @@ static llvm::SetVector<SegmentOp> trainingSegments(ModuleOp module) {
 // drop-all-reduce, scale-gradient
 //===----------------------------------------------------------------------===//
 
+std::vector<AllReduceOp> interp::allReducesOf(ModuleOp module) {
+  std::vector<AllReduceOp> ops;
+  for (SegmentOp segment : trainingSegments(module))
+    segment.walk([&](AllReduceOp op) { ops.push_back(op); });
+  return ops;
+}
+
 static std::vector<Place> allReduces(ModuleOp module) {
   std::vector<Place> places;
-  for (SegmentOp segment : trainingSegments(module))
-    segment.walk([&](AllReduceOp op) {
-      places.push_back([op]() mutable {
-        op.getResult().replaceAllUsesWith(op.getX());
-        op.erase();
-      });
+  for (AllReduceOp op : allReducesOf(module))
+    places.push_back([op]() mutable {
+      op.getResult().replaceAllUsesWith(op.getX());
+      op.erase();
     });
   return places;
 }

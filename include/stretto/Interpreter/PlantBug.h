@@ -8,7 +8,7 @@
 #ifndef STRETTO_INTERPRETER_PLANTBUG_H
 #define STRETTO_INTERPRETER_PLANTBUG_H
 
-#include "mlir/IR/BuiltinOps.h"
+#include "stretto/Dialect/Stretto/IR/StrettoOps.h"
 
 #include <optional>
 
@@ -32,6 +32,9 @@ int64_t countPlaces(mlir::ModuleOp module, Bug bug);
 /// Plants `bug` at the nth place, in order of the text, from 0. Fails with a
 /// diagnostic when there are not so many places.
 mlir::LogicalResult plantBug(mlir::ModuleOp module, Bug bug, int64_t nth);
+
+/// The all-reduces that DropAllReduce drops, in its order.
+std::vector<AllReduceOp> allReducesOf(mlir::ModuleOp module);
 
 } // namespace stretto::interp
 
