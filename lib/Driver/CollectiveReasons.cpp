@@ -61,7 +61,10 @@ public:
   std::vector<CollectiveReason> run();
 
 private:
+  CollectiveReason describe(SegmentOp segment, Operation *op,
+                            ArrayRef<AxisRef> axes);
   CollectiveReason explain(SegmentOp segment, Operation *op);
+  CollectiveReason explainHalo(SegmentOp segment, WindowOp op);
   void explainSum(SegmentOp segment, Operation *op, const Change &change,
                   CollectiveReason &reason);
   void explainConsumers(Operation *op, const Change &change,
@@ -385,8 +388,9 @@ bool Reasoner::explainResting(SegmentOp segment, Operation *op,
   return true;
 }
 
-CollectiveReason Reasoner::explain(SegmentOp segment, Operation *op) {
-  auto group = op->getAttrOfType<GroupAttr>("group");
+/// What and where, without the reason.
+CollectiveReason Reasoner::describe(SegmentOp segment, Operation *op,
+                                    ArrayRef<AxisRef> axes) {
   Value value = op->getOperand(0);
   auto type = cast<RankedTensorType>(value.getType());
   CollectiveReason reason;
@@ -394,8 +398,8 @@ CollectiveReason Reasoner::explain(SegmentOp segment, Operation *op) {
   reason.layer = segment.getLayer().value_or("").str();
   reason.direction = segment.getDirection().str();
   reason.kind = op->getName().stripDialect().str();
-  reason.axes = axesOf(op);
-  reason.members = group.getNumMembers();
+  reason.axes = toString(getDist(value).getMesh(), axes);
+  reason.members = productOf(axes);
   reason.shape.assign(type.getShape().begin(), type.getShape().end());
   for (int64_t dim = 0; dim < type.getRank(); ++dim)
     reason.dims.push_back(holdings.knownName(op, value, dim).str());
@@ -403,6 +407,34 @@ CollectiveReason Reasoner::explain(SegmentOp segment, Operation *op) {
   Operation *maker = value.getDefiningOp();
   reason.location = placeOf(maker ? maker->getLoc() : op->getLoc());
   rememberParameters(op, reason);
+  return reason;
+}
+
+/// Which collectives a window becomes is decided when shapes are local; the
+/// Program says.
+CollectiveReason Reasoner::explainHalo(SegmentOp segment, WindowOp op) {
+  DistAttr dist = getDist(op.getX());
+  ArrayRef<AxisRef> axes = dist.getDimAxes(op.getDim());
+  CollectiveReason reason = describe(segment, op, axes);
+  std::string name = holdings.dimName(op, op.getX(), op.getDim());
+  std::vector<std::string> held, without;
+  for (AxisRef axis : axes) {
+    Holding holding = holdings.holding(dist.getMesh(), name, axis);
+    remember(holding, reason);
+    held.push_back(holding.text());
+    without.push_back(holding.withoutIt());
+  }
+  reason.cause = nameOf(op) +
+                 " reads elements across the borders of shards: " + "it has " +
+                 join(held, ", ");
+  reason.avoid = "keep " + join(without, " and ") + ", or accept it";
+  return reason;
+}
+
+CollectiveReason Reasoner::explain(SegmentOp segment, Operation *op) {
+  CollectiveReason reason =
+      describe(segment, op, op->getAttrOfType<GroupAttr>("group").getAxes());
+  Value value = op->getOperand(0);
   Change change(op);
   if (explainResting(segment, op, change, reason))
     return reason;
@@ -421,9 +453,13 @@ std::vector<CollectiveReason> Reasoner::run() {
   std::vector<CollectiveReason> reasons;
   for (SegmentOp segment : flow.segments())
     segment.walk([&](Operation *op) {
-      if (!isExchange(op))
+      auto window = dyn_cast<WindowOp>(op);
+      if (window && !getDist(window.getX()).getDimAxes(window.getDim()).empty())
+        reasons.push_back(explainHalo(segment, window));
+      else if (isExchange(op))
+        reasons.push_back(explain(segment, op));
+      else
         return;
-      reasons.push_back(explain(segment, op));
       op->setAttr("cause",
                   StringAttr::get(op->getContext(), Twine(reasons.size() - 1)));
     });

@@ -33,6 +33,7 @@ namespace {
 struct CollectiveInfo {
   CollectiveReason reason;
   uint64_t calls = 0, bytes = 0; // per step; sent by rank 0
+  unsigned together = 1;         // run with the waits of one
 };
 
 struct TensorInfo {
@@ -146,6 +147,30 @@ static Explanation explainTensors(ModuleOp module) {
   return explanation;
 }
 
+/// "AllReduce" as the operation is called, "all_reduce".
+static std::string operationName(program::CollectiveKind kind) {
+  std::string name;
+  for (char c : StringRef(program::EnumNameCollectiveKind(kind))) {
+    if (llvm::isUpper(c) && !name.empty())
+      name += '_';
+    name += llvm::toLower(c);
+  }
+  return name;
+}
+
+/// What nothing is known of but what the Program says; nothing is left out.
+static CollectiveReason reasonOf(const CollectiveRow &row) {
+  CollectiveReason reason;
+  reason.segment = row.segment;
+  reason.kind = operationName(row.kind);
+  reason.axes = "{" + row.group + "}";
+  reason.value = "value of the step";
+  reason.location = row.location;
+  reason.cause = row.cause;
+  reason.avoid = "accept it";
+  return reason;
+}
+
 /// Calls and bytes of every numbered collective, from the Program.
 static int countCollectives(Compilation &compilation,
                             std::vector<CollectiveReason> reasons,
@@ -162,14 +187,21 @@ static int countCollectives(Compilation &compilation,
     return exitInternal;
   }
   for (CollectiveReason &reason : reasons)
-    infos.push_back({std::move(reason), 0, 0});
+    infos.push_back({std::move(reason)});
   for (const CollectiveRow &row : listCollectives(**program, /*rank=*/0)) {
-    size_t number;
-    if (row.function != "train" ||
-        StringRef(row.cause).getAsInteger(10, number) || number >= infos.size())
+    if (row.function != "train")
       continue;
-    infos[number].calls += row.calls;
-    infos[number].bytes += row.bytes;
+    size_t number;
+    if (StringRef(row.cause).getAsInteger(10, number) ||
+        number >= infos.size()) {
+      number = infos.size();
+      infos.push_back({reasonOf(row)});
+    }
+    CollectiveInfo &info = infos[number];
+    info.reason.kind = operationName(row.kind); // of a window: known only here
+    info.calls += row.calls;
+    info.bytes += row.bytes;
+    info.together = std::max(info.together, row.together);
   }
   // What stays on the rank (slices, one member's share) is no command.
   llvm::erase_if(infos, [](const CollectiveInfo &info) { return !info.calls; });
@@ -203,6 +235,7 @@ static void printJson(const CollectiveInfo &info, llvm::json::OStream &json) {
   json.attribute("bytes_sent_per_call", double(info.bytes) / info.calls);
   json.attribute("calls_per_step", int64_t(info.calls));
   json.attribute("bytes_sent_per_step", int64_t(info.bytes));
+  json.attribute("together", int64_t(info.together));
   json.attribute("cause", reason.cause);
   json.attribute("avoid", reason.avoid);
   printList("plan_lines", reason.planLines, json);
@@ -301,6 +334,9 @@ static void printCollective(const CollectiveInfo &info,
   out << "\n      cause: " << reason.cause << "\n";
   if (!reason.avoid.empty())
     out << "      avoid: " << reason.avoid << "\n";
+  if (info.together > 1)
+    out << "      together: with " << info.together - 1
+        << " more of its kind, in the waits of one\n";
 }
 
 /// "gather: pass: sends 10 B per step (or step: 5 B, holds 3 B more)".

@@ -114,9 +114,56 @@ void stretto::printTraffic(raw_ostream &os, const runtime::Program &program) {
   os << "\n";
 }
 
+/// May the two be in flight at once, as far as bytes tell?
+static bool areApart(const program::Command &a, const program::Command &b) {
+  for (const program::Operand *x : all(a.operands()))
+    for (const program::Operand *y : all(b.operands())) {
+      bool writes = x->access() != program::Access::Read ||
+                    y->access() != program::Access::Read;
+      bool same =
+          x->space() == y->space() &&
+          (x->space() == program::Space::Local || x->index() == y->index()) &&
+          x->offset() < y->offset() + y->bytes() &&
+          y->offset() < x->offset() + x->bytes();
+      if (writes && same)
+        return false;
+    }
+  return true;
+}
+
+/// For every collective of a segment how many run together with it.
+static DenseMap<const program::Command *, unsigned>
+runsOf(const program::Segment &segment) {
+  DenseMap<const program::Command *, unsigned> sizes;
+  SmallVector<const program::Command *> run;
+  auto finish = [&] {
+    for (const program::Command *command : run)
+      sizes[command] = run.size();
+    run.clear();
+  };
+  for (const program::Command *command : all(segment.commands())) {
+    const program::Collective *collective = command->payload_as_Collective();
+    bool joins = collective && all_of(run, [&](const program::Command *other) {
+                   const auto &known = *other->payload_as_Collective();
+                   return known.kind() == collective->kind() &&
+                          known.group() == collective->group() &&
+                          areApart(*other, *command);
+                 });
+    if (!joins)
+      finish();
+    if (collective)
+      run.push_back(command);
+  }
+  finish();
+  return sizes;
+}
+
 std::vector<CollectiveRow>
 stretto::listCollectives(const runtime::Program &program, int64_t rank) {
   std::vector<CollectiveRow> list;
+  DenseMap<const program::Segment *,
+           DenseMap<const program::Command *, unsigned>>
+      runs;
   for (const program::Function *function : all(program.table().functions())) {
     MapVector<const program::Command *, CollectiveRow> rows;
     forEachCollective(
@@ -130,6 +177,10 @@ stretto::listCollectives(const runtime::Program &program, int64_t rank) {
           row.location = text(command.location()).str();
           row.kind = collective.kind();
           row.group = nameOf(program.table(), collective.group());
+          auto [known, isNew] = runs.try_emplace(&segment);
+          if (isNew)
+            known->second = runsOf(segment);
+          row.together = known->second.lookup(&command);
           row.calls += 1;
           row.bytes += bytes;
         });

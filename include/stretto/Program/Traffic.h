@@ -53,6 +53,9 @@ struct CollectiveRow {
   std::string group;
   uint64_t calls = 0;
   uint64_t bytes = 0; ///< by the rank, all executions
+  /// Collectives that run with the waits of one, this one included: neighbours
+  /// of one kind and group of which none needs what another one writes.
+  unsigned together = 1;
 };
 
 /// One row per function and command, in the order of first execution.
