@@ -133,20 +133,6 @@ LogicalResult BodyAssigner::enter(BlockArgument argument) {
   return success();
 }
 
-/// An axis does one thing: what passes as a sum shards no factor. A factor
-/// keeps the axes major to the first that passes; a padded one is whole, as its
-/// padding was made for all of them.
-static void keepFree(Placement &placement, ArrayRef<AxisRef> passing) {
-  for (auto [axes, padded] : llvm::zip(placement.axes, placement.padded)) {
-    auto *taken = llvm::find_if(
-        axes, [&](AxisRef axis) { return axesOverlap(axis, passing); });
-    if (taken == axes.end())
-      continue;
-    axes.erase(padded ? axes.begin() : taken, axes.end());
-    padded = 0;
-  }
-}
-
 LogicalResult BodyAssigner::visit(Operation *op) {
   builder.setInsertionPoint(op);
   auto ruled = dyn_cast<ShardingRule>(op);

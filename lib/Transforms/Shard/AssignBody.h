@@ -48,11 +48,21 @@ private:
   unsigned ageOf(mlir::Value value) const;
   llvm::SmallVector<Candidate> candidatesOfOperands(mlir::Operation *op,
                                                     const OpRule &rule) const;
-  std::optional<llvm::SmallVector<AxisRef>>
-  partialOperands(mlir::Operation *op, llvm::SmallVectorImpl<unsigned> &partial,
-                  bool &mixed) const;
   Passing passingPartial(mlir::Operation *op, const OpRule &rule,
                          const Placement &placement);
+  std::optional<Passing> passingScalars(mlir::Operation *op,
+                                        const OpRule &rule) const;
+  std::optional<Passing> sumOf(mlir::Operation *op, const LinearSet &set) const;
+  std::optional<double> savedByPassing(mlir::Operation *op, const OpRule &rule,
+                                       const Placement &placement,
+                                       const Passing &passing) const;
+  double secondsNow(mlir::Operation *op, const OpRule &rule,
+                    const Placement &placement, const Passing &passing) const;
+  double secondsLater(mlir::Operation *op, const OpRule &rule,
+                      Placement placement, const Passing &passing) const;
+  std::optional<double> leastInChain(mlir::Value value,
+                                     llvm::ArrayRef<AxisRef> axes) const;
+  static void keepFree(Placement &placement, llvm::ArrayRef<AxisRef> passing);
   mlir::LogicalResult enter(mlir::BlockArgument argument);
   void settleOperands(mlir::Operation *op, const OpRule &rule,
                       const Placement &placement, const Passing &passing);

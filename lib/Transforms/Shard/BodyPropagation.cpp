@@ -76,7 +76,7 @@ void BodyPropagation::addCandidates(
     SmallVector<int64_t> sizes;
     for (unsigned factor : factors)
       sizes.push_back(rule.factors[factor].size);
-    auto split = splitAxes(wish->axes, sizes);
+    auto split = splitWish(wish->axes, sizes);
     if (failed(split))
       continue;
     Candidate candidate{{},

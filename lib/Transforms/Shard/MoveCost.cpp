@@ -58,3 +58,12 @@ double MoveCost::reduce(RankedTensorType type, const DimAxes &dims,
   }
   return seconds;
 }
+
+double MoveCost::reduceTogether(RankedTensorType type, const DimAxes &dims,
+                                ArrayRef<AxisRef> axes) const {
+  double members = double(productOf(axes));
+  return members == 1 ? 0
+                      : links.seconds(axes, 2,
+                                      2 * (members - 1) / members *
+                                          localBytes(type, dims));
+}

@@ -31,6 +31,10 @@ public:
                 llvm::ArrayRef<AxisRef> axes,
                 llvm::ArrayRef<AxisRef> scattered) const;
 
+  /// Seconds to make it whole in one all-reduce over all of `axes`.
+  double reduceTogether(mlir::RankedTensorType type, const DimAxes &dims,
+                        llvm::ArrayRef<AxisRef> axes) const;
+
   /// Seconds of `flops` on one rank.
   double compute(double flops) const;
 

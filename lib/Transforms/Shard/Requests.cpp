@@ -110,6 +110,16 @@ SmallVector<AxisRef> shard::fitAxes(ArrayRef<AxisRef> axes, int64_t size) {
   return canonicalAxes(axes);
 }
 
+FailureOr<SmallVector<SmallVector<AxisRef>>>
+shard::splitWish(ArrayRef<AxisRef> axes, ArrayRef<int64_t> sizes) {
+  auto split = splitAxes(axes, sizes);
+  if (succeeded(split) || sizes.empty() || productOf(axes) > sizes[0])
+    return split;
+  SmallVector<SmallVector<AxisRef>> padded(sizes.size());
+  padded[0].assign(axes.begin(), axes.end());
+  return padded;
+}
+
 int64_t shard::paddedExtent(int64_t size, ArrayRef<AxisRef> axes) {
   int64_t shards = productOf(axes);
   return size % shards == 0 ? 0 : int64_t(llvm::alignTo(size, shards));

@@ -43,6 +43,12 @@ ConstraintAttr openAll(ConstraintAttr constraint);
 /// shards, each replicated twice.
 llvm::SmallVector<AxisRef> fitAxes(llvm::ArrayRef<AxisRef> axes, int64_t size);
 
+/// The axes of the parts of a compound dimension, major to minor. Where they do
+/// not divide it all go to the major part, which is padded by whole units of
+/// the rest, as long as every shard can have one.
+llvm::FailureOr<llvm::SmallVector<llvm::SmallVector<AxisRef>>>
+splitWish(llvm::ArrayRef<AxisRef> axes, llvm::ArrayRef<int64_t> sizes);
+
 /// `wanted` when that many elements hold `size` and divide over `axes`, else
 /// the least padding.
 int64_t paddedExtent(int64_t size, llvm::ArrayRef<AxisRef> axes,

@@ -139,6 +139,10 @@ void Wishes::linkCompounds(Operation *op, const OpRule &rule) {
   }
 }
 
+static unsigned rankOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getRank();
+}
+
 void Wishes::linkCuts(Operation *op) {
   auto add = [&](Value from, Value to, unsigned dim) {
     links.push_back({classes.nodeOf(from, dim),
@@ -150,14 +154,23 @@ void Wishes::linkCuts(Operation *op) {
                      {},
                      false});
   };
+  // The moved dimensions of what is windows when it is sharded lie alike, each
+  // with its own extent; the others are one class.
+  if (isa<SliceOp, PadOp, ConcatOp, WindowOp>(op))
+    for (Value operand : op->getOperands())
+      for (unsigned dim = 0; dim < rankOf(operand); ++dim)
+        if (Value result = op->getResult(0);
+            classes.classOf(operand, dim) != classes.classOf(result, dim)) {
+          add(operand, result, dim);
+          add(result, operand, dim);
+        }
   if (auto constrain = dyn_cast<ConstrainOp>(op))
     for (unsigned dim = 0; dim < constrain.getConstraint().getRank(); ++dim)
       if (!constrain.getConstraint().getDimAxes(dim).empty() &&
           !constrain.getConstraint().getOpen()[dim])
         add(constrain.getResult(), constrain.getX(), dim);
   if (auto barrier = dyn_cast<PropagationBarrierOp>(op)) {
-    int64_t rank = cast<RankedTensorType>(barrier.getX().getType()).getRank();
-    for (int64_t dim = 0; dim < rank; ++dim) {
+    for (unsigned dim = 0; dim < rankOf(barrier.getX()); ++dim) {
       if (barrier.getAllow() == PassDirection::Forward)
         add(barrier.getX(), barrier.getResult(), dim);
       if (barrier.getAllow() == PassDirection::Backward)
@@ -254,7 +267,7 @@ std::optional<Wish> Wishes::offer(const Link &link, int64_t priority) const {
     return std::nullopt;
   Wish wish = *has;
   if (link.numParts > 1 && link.fromCompound) {
-    auto split = splitAxes(has->axes, link.sizes);
+    auto split = splitWish(has->axes, link.sizes);
     if (failed(split))
       return std::nullopt;
     wish.axes = canonicalAxes((*split)[link.part]);

@@ -4,8 +4,9 @@
 // are taken in levels of priority, lower numbers first; within a level those of
 // a class itself first, then what other classes offer it: through a contraction
 // (only when every contraction of the class offers the same), between a
-// compound dimension and its parts, from a constraint back to its operand,
-// through a barrier in the direction that it allows. Nothing depends on the
+// compound dimension and its parts, between the two sides of a slice, pad or
+// concat, from a constraint back to its operand, through a barrier in the
+// direction that it allows. Nothing depends on the
 // order of operands or on the order in which operations are visited.
 //
 //===----------------------------------------------------------------------===//

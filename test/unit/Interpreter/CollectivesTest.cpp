@@ -154,6 +154,17 @@ TEST(Collectives, PermuteMovesShardsToWhereTheOtherOrderCountsThem) {
               x[group[countedTheOtherWay(k)]].getFloats());
 }
 
+TEST(Collectives, PermuteGoesOnRoundTheRing) {
+  const Case &c = cases()[3];
+  RankTensors x = different(c, {2, 3});
+  RankTensors y = runCollective(
+      c, "permute", otherOrder(c) + ", shift = 4 : i64", {2, 3}, {2, 3}, x);
+  const std::vector<int> &group = c.groups[0];
+  for (size_t k = 0; k < group.size(); ++k)
+    EXPECT_EQ(y[group[k]].getFloats(),
+              x[group[(countedTheOtherWay(k) + 4) % 6]].getFloats());
+}
+
 TEST(Collectives, AllToAllHandsOutBlocksInTheOtherOrder) {
   const Case &c = cases()[3];
   RankTensors x = different(c, {6, 2});

@@ -129,6 +129,10 @@ TEST(Mesh, MembersAndMemberIndex) {
       EXPECT_EQ(members, bruteMembers(sizes, list, rank));
       EXPECT_EQ(members.at(mesh.memberIndex(rank, axes.refs)), rank);
       EXPECT_EQ(int64_t(members.size()), Mesh::product(axes.refs));
+      for (int64_t shift = 0; shift < int64_t(members.size()); ++shift)
+        EXPECT_EQ(members[mesh.sender(rank, axes.refs, shift)],
+                  members[(mesh.memberIndex(rank, axes.refs) + shift) %
+                          members.size()]);
     }
   }
 }

@@ -49,6 +49,12 @@ AttentionT &attention(ProgramT &p) {
 CollectiveT &collective(ProgramT &p) {
   return *p.segments[0]->commands[Reduce]->payload.AsCollective();
 }
+/// A permutation of the group's members, `by` further on.
+void shift(ProgramT &p, int64_t by) {
+  collective(p).kind = CollectiveKind::Permute;
+  collective(p).to = p.groups[0]->axes;
+  collective(p).shift = by;
+}
 LaunchT &launch(ProgramT &p) {
   return *p.segments[0]->commands[Kernel]->payload.AsLaunch();
 }
@@ -121,6 +127,9 @@ const Fault faults[] = {
     {"does not exist", [](auto &p) { collective(p).kind = CollectiveKind(5); }},
     {"not of the axes", [](auto &p) { collective(p).kind = CollectiveKind::Permute; }},
     {"only a permutation", [](auto &p) { collective(p).to = {{0, 1, 2}}; }},
+    {"shift 1 must be at least 0 and less than 1", [](auto &p) { collective(p).shift = 1; }},
+    {"shift 4 must be at least 0 and less than 4", [](auto &p) { shift(p, 4); }},
+    {"shift -1 must", [](auto &p) { shift(p, -1); }},
     {"does not exist", [](auto &p) { collective(p).reduce = ReduceKind(4); }},
     {"must be at least 1", [](auto &p) { collective(p).inner = 0; }},
     {"source has 32 bytes", [](auto &p) { collective(p).outer = 3; }},

@@ -8,6 +8,7 @@
 
 #include "TestProgram.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "stretto/Dialect/Stretto/Transforms/Decompose.h"
 
 using namespace stretto;
