@@ -204,19 +204,22 @@ private:
 // Permutations
 //===----------------------------------------------------------------------===//
 
-/// The order of what leaves that lets most members keep what they have.
-static ReshardStep bestOrder(MeshAttr mesh, AxisList from, AxisList to,
+/// The order of the partial axes (a set) and of what leaves that lets most
+/// members keep what they have.
+static ReshardStep bestOrder(MeshAttr mesh, const AxisList &from,
+                             const AxisList &to, ArrayRef<AxisRef> partial,
                              ArrayRef<AxisRef> leaving) {
   ReshardStep best = {Kind::Permute, from, {}};
   double most = -1;
-  forEachOrder(leaving, [&](ArrayRef<AxisRef> order) {
-    AxisList all = to;
-    llvm::append_range(all, order);
-    double kept = keptShare(mesh, from, all);
-    if (kept > most) {
-      most = kept;
-      best.to = all;
-    }
+  forEachOrder(partial, [&](ArrayRef<AxisRef> terms) {
+    forEachOrder(leaving, [&](ArrayRef<AxisRef> order) {
+      AxisList all = with(with(to, terms), order);
+      double kept = keptShare(mesh, from, all);
+      if (kept > most) {
+        most = kept;
+        best.to = all;
+      }
+    });
   });
   return best;
 }
@@ -242,40 +245,38 @@ void Stepper::takePermutation(const ReshardState &next) {
   AxisList from, to, leaving;
   for (unsigned dim = 0; dim < rank(); ++dim)
     appendDifference(state.dims[dim], next.dims[dim], from, to);
-  appendDifference(state.partial, next.partial, from, to);
+  llvm::append_range(from, without(state.partial, next.partial));
+  AxisList partial = without(next.partial, state.partial);
+  AxisList all = with(to, partial);
   for (AxisRef axis : from)
-    if (!llvm::is_contained(to, axis))
+    if (!llvm::is_contained(all, axis))
       leaving.push_back(axis);
-  for (AxisRef axis : AxisList(to))
+  for (AxisRef axis : all)
     if (!llvm::is_contained(from, axis))
       from.push_back(axis);
-  if (from.empty() || productOf(from) != productOf(to) * productOf(leaving))
+  if (from.empty() || productOf(from) != productOf(all) * productOf(leaving))
     return;
-  visit({bestOrder(problem.mesh, from, to, leaving), next});
+  visit({bestOrder(problem.mesh, from, to, partial, leaving), next});
 }
 
-/// Partial axes are a set: those that the target has go there if they can.
+/// Partial axes are a set of as many terms as now, of axes that are partial on
+/// either side.
 void Stepper::arrangePartial(ReshardState &next, ArrayRef<AxisRef> axes) {
-  int64_t terms = productOf(state.partial);
-  if (terms == 1)
-    return takePermutation(next);
-  AxisList rest;
-  for (AxisRef axis : axes)
-    if (!next.uses(axis))
-      rest.push_back(axis);
-  for (ArrayRef<AxisRef> wanted :
-       {ArrayRef(state.partial), ArrayRef(problem.target.partial)}) {
-    bool free =
-        productOf(wanted) == terms && llvm::all_of(wanted, [&](AxisRef axis) {
-          return llvm::is_contained(rest, axis);
-        });
-    if (!free)
+  int64_t room = productOf(state.partial) / productOf(next.partial);
+  if (room == 1) {
+    ReshardState sorted = next;
+    llvm::sort(sorted.partial);
+    return takePermutation(sorted);
+  }
+  for (unsigned i = 0; i < axes.size(); ++i) {
+    AxisRef axis = axes[i];
+    bool wanted = llvm::is_contained(state.partial, axis) ||
+                  llvm::is_contained(problem.target.partial, axis);
+    if (!wanted || room % axis.size != 0 || next.uses(axis))
       continue;
-    next.partial.assign(wanted.begin(), wanted.end());
-    takePermutation(next);
-    next.partial.clear();
-    if (state.partial == problem.target.partial)
-      return;
+    next.partial.push_back(axis);
+    arrangePartial(next, axes.drop_front(i + 1));
+    next.partial.pop_back();
   }
 }
 

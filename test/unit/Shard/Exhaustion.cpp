@@ -95,15 +95,17 @@ struct Inventory {
   std::vector<Elements> whole; // per rank, with all terms
   Elements somewhere;          // whole on some rank
   std::vector<int> mostTerms;  // per element, in one piece
+  std::vector<uint16_t> terms; // per rank and element, in any piece
 
   Inventory(const Piece *pieces, int ranks, int size, uint16_t all)
-      : whole(ranks), mostTerms(mostElements) {
+      : whole(ranks), mostTerms(mostElements), terms(ranks * mostElements) {
     for (int rank = 0; rank < ranks; ++rank)
       for (int i = 0; i < size; ++i, ++pieces) {
         if (pieces->element < 0)
           continue;
         int &most = mostTerms[pieces->element];
         most = std::max(most, int(std::bitset<16>(pieces->terms).count()));
+        terms[rank * mostElements + pieces->element] |= pieces->terms;
         if (pieces->terms == all)
           whole[rank].set(pieces->element);
       }
@@ -129,27 +131,34 @@ struct Target {
   }
 
   int missing(const Inventory &has, int terms, int elements) const;
+  int missingInGroups(const Inventory &has, uint16_t all) const;
 };
 } // namespace
+
+/// In every group of a partial target some member must have every term, or
+/// somebody reads.
+int Target::missingInGroups(const Inventory &has, uint16_t all) const {
+  int result = 0;
+  for (const std::vector<int> &group : goal.groups)
+    for (int element = 0; element < mostElements; ++element) {
+      if (!wanted[group[0]][element])
+        continue;
+      uint16_t together = 0;
+      for (int member : group)
+        together |= has.terms[member * mostElements + element];
+      result += together != all;
+    }
+  return result;
+}
 
 /// A rank that needs an element and has not all its terms reads it at least
 /// once. Where no rank has it whole, the first that gets it does so by adding
 /// pieces; k pieces take k - 1 messages, and none of them is one by which
-/// another rank gets the whole. In a group of a partial target some member must
-/// have every term; a source without sums has one.
+/// another rank gets the whole.
 int Target::missing(const Inventory &has, int terms, int elements) const {
   int result = 0;
-  if (goal.isPartial) {
-    if (terms > 1)
-      return 0;
-    for (const std::vector<int> &group : goal.groups) {
-      Elements together;
-      for (int member : group)
-        together |= has.whole[member];
-      result += int((wanted[group[0]] & ~together).count());
-    }
-    return result;
-  }
+  if (goal.isPartial)
+    return missingInGroups(has, uint16_t((1 << terms) - 1));
   for (size_t rank = 0; rank < wanted.size(); ++rank)
     result += int((wanted[rank] & has.somewhere & ~has.whole[rank]).count());
   if (terms == 1)

@@ -378,4 +378,9 @@ TEST(ReshardPairs, ToSumsOnThreeAxesWithPadding) {
         pairsOf(allShardings(cube), partials(cube)), twelve, 1, 13);
 }
 
+TEST(ReshardPairs, SumsToSumsOnThreeAxesWithPadding) {
+  std::vector<TestDist> sums = partials(cube);
+  check("2x3x2, 12x10, sums to sums", cube, pairsOf(sums, sums), twelve, 1, 13);
+}
+
 } // namespace
