@@ -2,12 +2,15 @@
 
 #include "stretto/Driver/Compilation.h"
 #include "RecomputeSearch.h"
+#include "RestingChoices.h"
+#include "RestingSearch.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "stretto/Dialect/Stretto/IR/StrettoOps.h"
+#include "stretto/Dialect/Stretto/Transforms/Unbundle.h"
 #include "stretto/Driver/Executable.h"
 #include "stretto/Driver/Register.h"
 #include "stretto/Program/Memory.h"
@@ -236,6 +239,8 @@ int Compilation::apply() {
   diagnostics.print(err); // warnings
   if (failed(applyRecipe(*moduleRef, recipe, *microbatches)))
     return exitInputRejected;
+  if (plan.memoryBytes)
+    settleResting();
   return plan.recomputesToFit() ? settleRecompute() : int(exitOk);
 }
 
@@ -249,13 +254,42 @@ static LogicalResult runPhasePasses(ModuleOp module, Phase phase,
   return success(succeeded(manager.run(module)) && succeeded(verify(module)));
 }
 
+static LogicalResult runPhases(ModuleOp module, Phase first, Phase last) {
+  for (int phase = int(first); phase <= int(last); ++phase)
+    if (failed(runPhasePasses(module, Phase(phase), llvm::nulls())))
+      return failure();
+  return success();
+}
+
+/// Tries what the plan left open on copies, walked to the Program.
+void Compilation::settleResting() {
+  auto costOf = [&](ModuleOp applied) -> FailureOr<driver::RestingCost> {
+    driver::RestingCost cost;
+    OwningOpRef<ModuleOp> copy = applied.clone();
+    if (failed(runPhases(*copy, Phase::Derive, Phase::Distribute)))
+      return failure();
+    OwningOpRef<ModuleOp> distributed = copy->clone();
+    unbundleSteps(*distributed);
+    for (const driver::RestingChoice &choice :
+         driver::explainResting(*distributed))
+      cost.sentBytes += choice.sentBytes();
+    if (failed(runPhases(*copy, Phase(int(Phase::Distribute) + 1),
+                         Phase::Program)))
+      return failure();
+    cost.arenaBytes = arenaBytes(memoryOf(*copy));
+    return cost;
+  };
+  ScopedDiagnosticHandler quiet(&context,
+                                [](Diagnostic &) { return success(); });
+  (void)driver::settleResting(*moduleRef, uint64_t(*plan.memoryBytes), costOf);
+}
+
 /// Asks a copy for its arena, walked to the Program, as often as needed.
 int Compilation::settleRecompute() {
   auto arenaOf = [&](ModuleOp applied) -> FailureOr<uint64_t> {
     OwningOpRef<ModuleOp> copy = applied.clone();
-    for (int phase = int(Phase::Derive); phase <= int(Phase::Program); ++phase)
-      if (failed(runPhasePasses(*copy, Phase(phase), llvm::nulls())))
-        return failure();
+    if (failed(runPhases(*copy, Phase::Derive, Phase::Program)))
+      return failure();
     return arenaBytes(memoryOf(*copy));
   };
   // What is wrong is said once, by the phases on the module itself.

@@ -183,6 +183,13 @@ private:
 
 } // namespace
 
+int64_t RestingChoice::sentBytes() const {
+  for (const Time &time : times)
+    if (time.name == chosen)
+      return time.sentBytes;
+  return 0;
+}
+
 std::vector<RestingChoice> driver::explainResting(ModuleOp module) {
   auto step = module.lookupSymbol<StepOp>("train");
   return step ? Chooser(module).run(step) : std::vector<RestingChoice>();

@@ -24,6 +24,8 @@ struct RestingChoice {
   std::string what; ///< "gather" or "reduce", as in the plan
   std::string chosen;
   std::vector<Time> times; ///< the chosen one among them
+
+  int64_t sentBytes() const;
 };
 
 /// One entry for every time that is chosen for some tensors, over all of them.

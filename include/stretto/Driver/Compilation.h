@@ -88,6 +88,7 @@ private:
   int timed(llvm::StringRef name, llvm::function_ref<int()> work);
   int apply();
   int settleRecompute();
+  void settleResting();
   int checkMemory();
   int runPasses(Phase phase);
   void tellRemarks();
