@@ -41,8 +41,8 @@ private:
   bool takeFromOther(mlir::Operation *op);
   bool addWhereItRests(mlir::Operation *op);
   mlir::LogicalResult gatherParameters(mlir::Operation *op);
-  llvm::SmallVector<AxisRef> decidedAxes(mlir::Operation *op,
-                                         const OpRule &rule) const;
+  llvm::SmallVector<DistAttr> asDecided(mlir::Operation *op,
+                                        const OpRule &rule) const;
   bool decompose(mlir::Operation *op, const OpRule &rule);
   mlir::FailureOr<Placement> place(mlir::Operation *op, const OpRule &rule);
   unsigned ageOf(mlir::Value value) const;

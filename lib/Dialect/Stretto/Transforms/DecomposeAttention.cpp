@@ -226,6 +226,14 @@ template <typename OpT> bool scoresAreFewer(OpT op) {
   return 2 * scores <= gathered;
 }
 
+/// Elements to move where queries and keys hold the same axes and the keys
+/// stay: q is gathered, the sums of out scattered, those of two numbers for
+/// each query taken everywhere.
+int64_t elementsOfMovedQueries(AttentionOp op) {
+  int64_t q = ShapedType::getNumElements(shapeOf(op.getQ()));
+  return 2 * q + 4 * ShapedType::getNumElements(shapeOf(op.getLse()));
+}
+
 bool liesOnWidth(ArrayRef<DistAttr> operands) {
   return llvm::any_of(operands, [](DistAttr dist) {
     return dist && dist.getRank() == 4 && !dist.getDimAxes(3).empty();
@@ -238,17 +246,18 @@ SmallVector<Value> decomposeSharded(AttentionOp op, OpBuilder &b,
     return {};
   if (liesOnWidth(operands) && scoresAreFewer(op))
     return throughScores(op, b);
-  // Where queries hold the axes of the keys, the keys are gathered. k and v may
-  // lie differently: either way blocks are whole on a rank.
-  int64_t blocks = 1;
-  for (DistAttr keys : operands.drop_front()) {
-    if (!operands[0] || !keys || keys.getDimAxes(1).empty())
+  // k and v may lie differently: either way blocks are whole on a rank.
+  int64_t blocks = 1, gathered = 0;
+  bool shareAxes = false;
+  for (unsigned i : {1u, 2u}) {
+    DistAttr queries = operands[0], keys = operands[i];
+    if (!queries || !keys || keys.getDimAxes(1).empty())
       continue;
-    if (axesOverlap(operands[0].getFlatAxes(), keys.getDimAxes(1)))
-      return {};
+    shareAxes |= axesOverlap(queries.getFlatAxes(), keys.getDimAxes(1));
+    gathered += ShapedType::getNumElements(shapeOf(op.getOperand(i)));
     blocks = std::lcm(blocks, keys.getNumShards(1));
   }
-  if (blocks == 1)
+  if (blocks == 1 || (shareAxes && gathered <= elementsOfMovedQueries(op)))
     return {};
   return overBlocks(op, b, blocks);
 }
