@@ -25,6 +25,7 @@ module attributes {stretto.mesh = #stretto.mesh<dp = 2, tp = 4>} {
     program.gemm f32(r arg0[0, 1024], r arg1[0, 1024], w local0[0, 1024]) m 16 n 16 k 16 a [16, 1] b [1, 16] c [16, 1] batch [] a [] b [] c []
     program.gemm f32(r arg0[0, 1024], r arg1[0, 1024], rw local0[0, 1024]) m 8 n 8 k 8 a [8, 1] b [8, 1] c [8, 1] batch [4] a [64] b [64] c [64] accumulate
     program.attention f32(r arg0[0, 1024], r arg1[0, 512], r arg1[512, 512], w local0[0, 1024], w local0[1024, 128], w local0[2048, 4096]) sizes [2, 4, 4, 4, 2, 8] causal scale 3.500000e-01 of 16 heads {dropout = 1.000000e-01 : f64, head_offset = #stretto.offset<mesh<dp = 2, tp = 4>, [tp * 4], microbatch * 0>, op_id = 3 : i64}
+    program.attention f32(r arg0[0, 1024], r arg1[0, 512], r arg1[512, 512], w local0[0, 2048], w local0[2048, 256], w local0[2560, 4096]) sizes [2, 4, 4, 4, 2, 8] scale 3.500000e-01 of 16 heads {blocks = 2 : i64, key_offset = #stretto.offset<mesh<dp = 2, tp = 4>, [tp * 4]>, keys = 15 : i64, queries = 7 : i64, query_offset = #stretto.offset<mesh<dp = 2, tp = 4>, [dp * 4]>}
     program.collective all_gather sum f32(r arg0[0, 1024], w arg2[0, 4096]) over <mesh<dp = 2, tp = 4>, {tp}> sizes 2 x 1 x 128 cause "x over tp"
     program.collective all_reduce max f32(r arg1[0, 1024], w arg1[0, 1024]) over <mesh<dp = 2, tp = 4>, {dp, tp:(1)2}> sizes 1 x 1 x 256
     program.fill(w local0[64, 64]) {pattern = 255 : i64}
