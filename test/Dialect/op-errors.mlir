@@ -228,3 +228,41 @@ stretto.step @carried(%x: tensor<2x4xf32>, %s: tensor<f32>) -> tensor<f32> {
   }) : (tensor<2x4xf32>, tensor<f32>) -> tensor<f32>
   stretto.yield %r : tensor<f32>
 }
+
+// -----
+
+stretto.segment @no_such_dimension(%x: tensor<2x11xf32>) -> tensor<2xi32> attributes {direction = "forward"} {
+  // expected-error @below {{dimension 2 is outside rank 2}}
+  %a = stretto.arg_reduce max %x dim 2 : tensor<2x11xf32> -> tensor<2xi32>
+  stretto.yield %a : tensor<2xi32>
+}
+
+// -----
+
+// What is wrong without distributions is told before a rule is asked about them.
+#whole = #stretto.dist<mesh<tp = 2>, [{}, {}]>
+#scalar = #stretto.dist<mesh<tp = 2>, []>
+stretto.segment @rule_of_nonsense(%x: tensor<4x8xf32, #whole>, %i: tensor<i32, #scalar>) -> tensor<4x2xf32, #whole>
+    attributes {direction = "forward"} {
+  // expected-error @below {{dimension 7 is outside rank 2}}
+  %a = stretto.dynamic_slice %x[%i] dims [7] : tensor<4x8xf32, #whole>, tensor<i32, #scalar> -> tensor<4x2xf32, #whole>
+  stretto.yield %a : tensor<4x2xf32, #whole>
+}
+
+// -----
+
+stretto.segment @too_large(%x: tensor<4x1125899906842624xf32>) -> tensor<4x1125899906842624xf32> attributes {direction = "forward"} {
+  // expected-error @below {{operand 0 is 4x1125899906842624xf32; result 0 is 4x1125899906842624xf32; a tensor has at most 2^50 elements}}
+  %a = stretto.exp %x : tensor<4x1125899906842624xf32> -> tensor<4x1125899906842624xf32>
+  stretto.yield %a : tensor<4x1125899906842624xf32>
+}
+
+// -----
+
+// Extents that cannot be counted are no extents.
+stretto.segment @pad_overflows(%x: tensor<4xf32>) -> tensor<4xf32> attributes {direction = "forward"} {
+  // expected-error @below {{pad of dimension 0 by 9223372036854775807 and 1 with interior 0 leaves no extent of 4}}
+  // expected-error @below {{failed to infer returned types}}
+  %a = stretto.pad %x with 0.0 dims [0] low [9223372036854775807] high [1] interior [0] : tensor<4xf32> -> tensor<4xf32>
+  stretto.yield %a : tensor<4xf32>
+}

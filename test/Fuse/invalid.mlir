@@ -21,3 +21,11 @@ stretto.segment @wide(%x: tensor<4xf64>) -> tensor<4xf64> attributes {direction 
   %z = stretto.exp %x : tensor<4xf64> -> tensor<4xf64>
   stretto.yield %z : tensor<4xf64>
 }
+
+// -----
+
+stretto.segment @steered(%x: tensor<4xf32>) -> tensor<4xf32> attributes {direction = "forward"} {
+  // expected-error @below {{is left before fuse; run propagate, assign, plan-reshards and localize}}
+  %z:2 = stretto.shard_alike(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
+  stretto.yield %z#0 : tensor<4xf32>
+}

@@ -85,3 +85,18 @@ module attributes {stretto.mesh = #stretto.mesh<dp = 2>} {
     stretto.yield
   }
 }
+
+// -----
+
+module {
+  module attributes {stretto.mesh = #stretto.mesh<dp = 2>} {
+    stretto.segment @s(%x: tensor<8xf32>) -> tensor<8xf32> attributes {direction = "forward"} {
+      stretto.yield %x : tensor<8xf32>
+    }
+    stretto.step @t(%x: tensor<8xf32>) {
+      // expected-error@+1 {{calls @s, which is in a nested module; put all segments and steps into one module}}
+      %a = stretto.invoke @s(%x) instance "a" : (tensor<8xf32>) -> tensor<8xf32>
+      stretto.yield
+    }
+  }
+}

@@ -77,6 +77,16 @@ static void collectReductions(SegmentOp segment) {
     }
 }
 
+/// What steers propagation is taken out by assign, what moves values by
+/// plan-reshards; here they would have to be kernels.
+static LogicalResult checkLocal(SegmentOp segment) {
+  for (Operation &op : segment.getBody().front())
+    if (isa<ConstrainOp, PropagationBarrierOp, ShardAlikeOp, ReshardOp>(op))
+      return op.emitOpError("is left before fuse; run propagate, assign, "
+                            "plan-reshards and localize");
+  return success();
+}
+
 namespace {
 struct FusePass : stretto::impl::FusePassBase<FusePass> {
   void getDependentDialects(DialectRegistry &registry) const override {
@@ -91,6 +101,8 @@ struct FusePass : stretto::impl::FusePassBase<FusePass> {
   }
 
   LogicalResult fuse(SegmentOp segment, KernelTable &kernels) {
+    if (failed(checkLocal(segment)))
+      return failure();
     decompose(segment);
     if (failed(expandMovement(segment)))
       return failure();

@@ -50,6 +50,13 @@ LogicalResult ModulePropagation::run() {
   cost = MoveCost(*links);
   WalkResult result = module.walk([&](InvokeOp invoke) {
     auto segment = symbols.lookup<SegmentOp>(invoke.getCallee());
+    if (!segment) {
+      invoke.emitOpError("calls @")
+          << invoke.getCallee()
+          << ", which is in a nested module; put all segments and steps into "
+             "one module";
+      return WalkResult::interrupt();
+    }
     if (bodies.count(segment))
       return WalkResult::advance();
     inherit(invoke, segment);

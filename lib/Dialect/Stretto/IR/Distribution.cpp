@@ -4,6 +4,7 @@
 #include "stretto/Dialect/Stretto/IR/Describe.h"
 #include "stretto/Dialect/Stretto/IR/Fit.h"
 #include "llvm/Support/MathExtras.h"
+#include <utility>
 
 using namespace mlir;
 using namespace stretto;
@@ -490,16 +491,53 @@ static LogicalResult verifyOneMesh(Operation *op) {
             "the module, and a group of ranks the axes of it that they vary in";
 }
 
+/// The operation whose own invariants are being asked for.
+static thread_local Operation *asked = nullptr;
+
+/// Traits are verified before an operation's own invariants, on which its rule
+/// relies: these are asked for here, which comes back to this trait once.
+static LogicalResult verifyOwnInvariants(Operation *op) {
+  Operation *outer = std::exchange(asked, op);
+  LogicalResult result = op->getName().verifyInvariants(op);
+  asked = outer;
+  return result;
+}
+
+/// Elements can be counted, with room for what is computed from their number.
+static LogicalResult verifySizes(Operation *op) {
+  constexpr int64_t most = int64_t(1) << 50;
+  auto isModest = [](Type type) {
+    int64_t elements = 1;
+    for (int64_t extent : cast<RankedTensorType>(type).getShape())
+      if (extent > 1 &&
+          (llvm::MulOverflow(elements, extent, elements) || elements > most))
+        return false;
+    return true;
+  };
+  if (llvm::all_of(op->getOperandTypes(), isModest) &&
+      llvm::all_of(op->getResultTypes(), isModest))
+    return success();
+  InFlightDiagnostic error = op->emitOpError();
+  forEachValue(op, [&](std::string name, Value value) {
+    if (!isModest(value.getType()))
+      error << name << " is " << describe(value.getType()) << "; ";
+  });
+  return error << "a tensor has at most 2^50 elements";
+}
+
 /// Invariants of a distributed operation, in this order: all or no values are
-/// encoded, on one mesh; factors agree; partial operands pass by linearity;
-/// every result is partial over exactly its reduced axes and what passes.
+/// encoded, on one mesh; it is right without encodings; factors agree; partial
+/// operands pass by linearity; every result is partial over exactly its reduced
+/// axes and what passes.
 LogicalResult stretto::verifyDistribution(Operation *op) {
+  if (failed(verifySizes(op)))
+    return failure();
   SmallVector<DistAttr> operands = distsOf(op->getOperands()),
                         results = distsOf(op->getResults());
   unsigned total = operands.size() + results.size();
   unsigned encoded = llvm::count_if(llvm::concat<DistAttr>(operands, results),
                                     [](DistAttr dist) { return bool(dist); });
-  if (encoded == 0)
+  if (encoded == 0 || asked == op)
     return success();
   if (encoded != total)
     return verifyMixed(op);
@@ -507,6 +545,8 @@ LogicalResult stretto::verifyDistribution(Operation *op) {
   if (llvm::any_of(llvm::concat<DistAttr>(operands, results),
                    [&](DistAttr dist) { return dist.getMesh() != mesh; }))
     return verifyOneMesh(op);
+  if (failed(verifyOwnInvariants(op)))
+    return failure();
   // Rules look at results; their shapes are else checked after traits.
   if (auto typed = dyn_cast<InferTypeOpInterface>(op))
     if (failed(mlir::detail::verifyInferredResultTypes(typed)))

@@ -343,6 +343,8 @@ LogicalResult ArgReduceOp::verify() {
   if (getKind() != ReduceKind::Max && getKind() != ReduceKind::Min)
     return emitOpError("needs max or min, got ")
            << stringifyReduceKind(getKind());
+  if (failed(verifyDims(*this, {int64_t(getDim())}, shape(getX()).size())))
+    return failure();
   if (shape(getX())[getDim()] == 0)
     return emitOpError("along dimension ") << getDim() << " of extent 0";
   return success();

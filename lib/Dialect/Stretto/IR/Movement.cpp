@@ -1,6 +1,7 @@
 //===- Movement.cpp - operations that move elements -----------------------===//
 
 #include "RuleUtils.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <numeric>
 
@@ -211,7 +212,7 @@ SliceOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
       return emitOptionalError(loc, "slice [", start, ", ", limit,
                                ") with stride ", stride, " of dimension ", dim,
                                " does not lie in an extent of ", result[dim]);
-    result[dim] = (limit - start + stride - 1) / stride;
+    result[dim] = limit == start ? 0 : (limit - start - 1) / stride + 1;
   }
   inferred.push_back(make(result, tensor(operands[0]).getElementType()));
   return success();
@@ -224,6 +225,19 @@ LogicalResult SliceOp::verify() {
 
 OpRule SliceOp::getShardingRule() {
   return blockedAlong(shape(getX()), shape(getResult()), getDims());
+}
+
+/// Nothing when it is negative or cannot be counted.
+static std::optional<int64_t> paddedExtent(int64_t extent, int64_t low,
+                                           int64_t high, int64_t interior) {
+  int64_t gaps, padded;
+  if (interior < 0 ||
+      llvm::MulOverflow(std::max<int64_t>(extent - 1, 0), interior, gaps) ||
+      llvm::AddOverflow(extent, gaps, padded) ||
+      llvm::AddOverflow(padded, low, padded) ||
+      llvm::AddOverflow(padded, high, padded) || padded < 0)
+    return std::nullopt;
+  return padded;
 }
 
 LogicalResult
@@ -248,12 +262,12 @@ PadOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
     int64_t extent = result[dim];
     if (ShapedType::isDynamic(extent))
       return emitOptionalError(loc, "pad along a dimension of unknown extent");
-    int64_t spread = extent + std::max<int64_t>(extent - 1, 0) * interior;
-    if (interior < 0 || low + spread + high < 0)
+    std::optional<int64_t> padded = paddedExtent(extent, low, high, interior);
+    if (!padded)
       return emitOptionalError(loc, "pad of dimension ", dim, " by ", low,
                                " and ", high, " with interior ", interior,
                                " leaves no extent of ", extent);
-    result[dim] = low + spread + high;
+    result[dim] = *padded;
   }
   inferred.push_back(make(result, tensor(operands[0]).getElementType()));
   return success();
@@ -298,7 +312,9 @@ ConcatOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
                                  extent);
       result[d] = mergeExtent(result[d], extent);
     }
-    total += shape(operand)[dim];
+    if (llvm::AddOverflow(total, shape(operand)[dim], total))
+      return emitOptionalError(loc, "concat along dimension ", dim,
+                               " has more than 2^63 elements");
   }
   result[dim] = total;
   inferred.push_back(make(result, tensor(operands[0]).getElementType()));

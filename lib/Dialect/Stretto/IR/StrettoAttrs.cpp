@@ -406,6 +406,10 @@ DistAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
       return emitError() << "dimension " << dim
                          << " is dynamic; what is sharded or padded needs a "
                             "static extent";
+    if (std::max(size, padded) > (int64_t(1) << 50))
+      return emitError() << "dimension " << dim << " of size " << size
+                         << ", padded to " << padded
+                         << ", has more than 2^50 elements";
     if (padded && padded < size)
       return emitError() << "padded extent " << padded << " of dimension "
                          << dim << " is less than its size " << size;
