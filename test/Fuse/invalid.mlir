@@ -29,3 +29,11 @@ stretto.segment @steered(%x: tensor<4xf32>) -> tensor<4xf32> attributes {directi
   %z:2 = stretto.shard_alike(%x, %x) : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
   stretto.yield %z#0 : tensor<4xf32>
 }
+
+// -----
+
+stretto.segment @word_of_a_step() -> tensor<4xf32> attributes {direction = "forward"} {
+  // expected-error @below {{does not belong in a segment; only operations on tensors and collectives do}}
+  %z = stretto.zeros : tensor<4xf32>
+  stretto.yield %z : tensor<4xf32>
+}

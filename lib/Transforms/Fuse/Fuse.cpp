@@ -78,12 +78,18 @@ static void collectReductions(SegmentOp segment) {
 }
 
 /// What steers propagation is taken out by assign, what moves values by
-/// plan-reshards; here they would have to be kernels.
+/// plan-reshards; steps have words of their own. Here all would have to be
+/// kernels.
 static LogicalResult checkLocal(SegmentOp segment) {
-  for (Operation &op : segment.getBody().front())
+  for (Operation &op : segment.getBody().front()) {
+    if (isa<ZerosOp, InvokeOp, MicrobatchesOp>(op) || op.getNumRegions() ||
+        !isa_and_nonnull<StrettoDialect>(op.getDialect()))
+      return op.emitOpError("does not belong in a segment; only operations on "
+                            "tensors and collectives do");
     if (isa<ConstrainOp, PropagationBarrierOp, ShardAlikeOp, ReshardOp>(op))
       return op.emitOpError("is left before fuse; run propagate, assign, "
                             "plan-reshards and localize");
+  }
   return success();
 }
 
