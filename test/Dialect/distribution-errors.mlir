@@ -160,3 +160,12 @@ stretto.segment @partial_max(%x: tensor<8xf32, #max>) -> tensor<8xf32, #max> att
   %z = stretto.neg %x : tensor<8xf32, #max> -> tensor<8xf32, #max>
   stretto.yield %z : tensor<8xf32, #max>
 }
+
+// -----
+
+#whole = #stretto.dist<mesh<tp = 2>, [{}, {}]>
+stretto.segment @shape_of_the_result(%x: tensor<4x8xf32, #whole>) -> tensor<4x6xf32, #whole> attributes {direction = "forward"} {
+  // expected-error @below {{makes 4x8xf32 of its operands, but its results are 4x6xf32 [{}, {}]; write the shapes and element types of the former}}
+  %z = stretto.neg %x : tensor<4x8xf32, #whole> -> tensor<4x6xf32, #whole>
+  stretto.yield %z : tensor<4x6xf32, #whole>
+}

@@ -503,6 +503,27 @@ static LogicalResult verifyOwnInvariants(Operation *op) {
   return result;
 }
 
+/// MLIR's own check, with types as people read them.
+static LogicalResult verifyInferred(InferTypeOpInterface op) {
+  SmallVector<Type> inferred;
+  if (failed(op.inferReturnTypes(op->getContext(), op->getLoc(),
+                                 op->getOperands(), op->getRawDictionaryAttrs(),
+                                 op->getPropertiesStorage(), op->getRegions(),
+                                 inferred)))
+    return failure();
+  if (op.isCompatibleReturnTypes(inferred, op->getResultTypes()))
+    return success();
+  auto list = [](InFlightDiagnostic &error, TypeRange types) {
+    llvm::interleaveComma(types, error,
+                          [&](Type type) { error << describe(type); });
+  };
+  InFlightDiagnostic error = op->emitOpError("makes ");
+  list(error, inferred);
+  error << " of its operands, but its results are ";
+  list(error, op->getResultTypes());
+  return error << "; write the shapes and element types of the former";
+}
+
 /// Elements can be counted, with room for what is computed from their number.
 static LogicalResult verifySizes(Operation *op) {
   constexpr int64_t most = int64_t(1) << 50;
@@ -549,7 +570,7 @@ LogicalResult stretto::verifyDistribution(Operation *op) {
     return failure();
   // Rules look at results; their shapes are else checked after traits.
   if (auto typed = dyn_cast<InferTypeOpInterface>(op))
-    if (failed(mlir::detail::verifyInferredResultTypes(typed)))
+    if (failed(verifyInferred(typed)))
       return failure();
   OpRule rule = cast<ShardingRule>(op).getShardingRule();
   Reader reader(rule, operands, results, op);

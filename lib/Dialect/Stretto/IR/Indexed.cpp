@@ -1,6 +1,7 @@
 //===- Indexed.cpp - operations whose data says where ---------------------===//
 
 #include "RuleUtils.h"
+#include "stretto/Dialect/Stretto/IR/Describe.h"
 
 using namespace mlir;
 using namespace stretto;
@@ -281,11 +282,13 @@ LogicalResult TopKOp::verify() {
       (whole && !ShapedType::isDynamic(extent) && k > extent))
     return emitOpError("wants the ") << k << " largest of an extent of "
                                      << extent << " in " << blocks << " blocks";
-  if (DistAttr dist = getDist(getX()))
+  // In one block the rule wants the dimension whole.
+  if (DistAttr dist = getDist(getX()); dist && blocks > 1)
     if (blocks % dist.getNumShards(dim) != 0)
       return emitOpError("cuts dimension ")
-             << dim << " in " << blocks << " blocks, but it lies in "
-             << dist.getNumShards(dim) << " shards";
+             << dim << " of " << describe(getX().getType()) << " in " << blocks
+             << " blocks, but it lies in " << dist.getNumShards(dim)
+             << " shards; use as many blocks, or a multiple";
   if (getIndices() &&
       (!isI32(getIndices()) || !compatible(shape(getIndices()), shape(getX()))))
     return emitOpError("indices must be i32 of the operand's shape");
