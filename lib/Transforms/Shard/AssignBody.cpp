@@ -362,9 +362,11 @@ LogicalResult BodyAssigner::visitYield(YieldOp yield,
         roleName == "accumulator" || tensor(operand.get()).getRank() == 0;
     if (!wanted && has.isPartial() && !mayBePartial)
       wanted = has.withoutPartial();
+    // State goes where its owner has it; else open dimensions keep their axes.
+    bool isState = llvm::is_contained({"grad", "param", "moment"}, roleName);
     if (auto constraint =
             segment.getResultAttrOfType<ConstraintAttr>(i, attr::constraint);
-        wanted && constraint && !mayBePartial && roleName != "grad")
+        wanted && constraint && !mayBePartial && !isState)
       if (failed(keepOpen(segment.getLoc(), constraint, has, wanted)))
         return failure();
     if (wanted)
