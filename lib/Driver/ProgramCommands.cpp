@@ -82,7 +82,7 @@ int stretto::runVerifyCommand(CommandArguments arguments,
     return exitInputRejected;
   }
   Diagnostics diagnostics;
-  if (llvm::failed(verifyProgram(**program, diagnostics))) {
+  if (llvm::failed(verifyProgram(bytes.bytes, diagnostics))) {
     diagnostics.print(err);
     return exitInputRejected;
   }

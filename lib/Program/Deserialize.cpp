@@ -2,6 +2,8 @@
 
 #include "stretto/Program/Serialize.h"
 
+#include "stretto/Dialect/Program/IR/DataFlow.h"
+
 #include "RecipeFields.h"
 #include "Tables.h"
 
@@ -299,6 +301,9 @@ private:
   void add(const program::FunctionT &function) {
     auto op =
         exec::FunctionOp::create(builder, loc, function.name, StringAttr());
+    if (function.data_flow)
+      op->setAttr(exec::dataFlowAttr,
+                  builder.getI64IntegerAttr(int64_t(function.data_flow)));
     OpBuilder::InsertionGuard guard(builder);
     builder.createBlock(&op.getBody());
     for (const auto &input : function.inputs)

@@ -2,6 +2,8 @@
 
 #include "stretto/Program/Serialize.h"
 
+#include "stretto/Dialect/Program/IR/DataFlow.h"
+
 #include "RecipeFields.h"
 #include "Tables.h"
 
@@ -52,6 +54,13 @@ public:
       table.groups.push_back(std::move(entry));
     }
     table.streams = streams;
+    if (saysDataFlow)
+      addDataFlow();
+    return pack();
+  }
+
+private:
+  std::string pack() const {
     flatbuffers::FlatBufferBuilder builder;
     program::FinishProgramBuffer(builder,
                                  program::Program::Pack(builder, &table));
@@ -60,7 +69,20 @@ public:
         builder.GetSize());
   }
 
-private:
+  /// Digests in the words that a reader of the file will have: some attributes
+  /// have more than one spelling. What does not load has none.
+  void addDataFlow() {
+    ScopedDiagnosticHandler quiet(module.getContext(),
+                                  [](Diagnostic &) { return success(); });
+    OwningOpRef<ModuleOp> read =
+        deserializeProgram(module.getContext(), pack());
+    if (!read)
+      return;
+    for (auto [function, entry] :
+         llvm::zip(read->getOps<exec::FunctionOp>(), table.functions))
+      entry->data_flow = exec::digestOf(exec::dataFlowOf(function));
+  }
+
   //===--------------------------------------------------------------------===//
   // The module
   //===--------------------------------------------------------------------===//
@@ -337,6 +359,7 @@ private:
       if (failed(result))
         return failure();
     }
+    saysDataFlow |= function->hasAttr(exec::dataFlowAttr);
     table.functions.push_back(std::move(entry));
     return success();
   }
@@ -404,6 +427,7 @@ private:
   llvm::StringMap<unsigned> kernels, segments;
   llvm::MapVector<GroupAttr, unsigned> groups;
   uint16_t streams = 1;
+  bool saysDataFlow = false; // the functions carry digests
 };
 
 } // namespace

@@ -290,5 +290,7 @@ LogicalResult stretto::verifyProgram(StringRef bytes,
       runtime::Program::load(runtime::Bytes(bytes.data(), bytes.size()));
   if (!loaded)
     return diagnostics.error(SourceLocation(), loaded.message());
-  return verifyProgram(**loaded, diagnostics);
+  if (failed(verifyProgram(**loaded, diagnostics)))
+    return failure();
+  return verifyDataFlow(bytes, diagnostics);
 }

@@ -36,7 +36,13 @@ namespace stretto {
 llvm::LogicalResult verifyProgram(const runtime::Program &program,
                                   Diagnostics &diagnostics);
 
-/// Loads first; what does not load is an error too.
+/// Checks that every function computes what it was made from, whatever lies
+/// where: the digest that the compiler left (Dialect/Program/IR/DataFlow.h) is
+/// that of the commands. `bytes` load; functions without a digest pass.
+llvm::LogicalResult verifyDataFlow(llvm::StringRef bytes,
+                                   Diagnostics &diagnostics);
+
+/// Loads, then checks both. What does not load is an error too.
 llvm::LogicalResult verifyProgram(llvm::StringRef bytes,
                                   Diagnostics &diagnostics);
 

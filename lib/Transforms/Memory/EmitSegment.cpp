@@ -3,6 +3,7 @@
 #include "EmitSegment.h"
 
 #include "ExchangeBlocks.h"
+#include "stretto/Dialect/Program/IR/DataFlow.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -14,8 +15,9 @@ namespace {
 
 class Emitter {
 public:
-  Emitter(OpBuilder &builder, SegmentOp segment, const SegmentPlan &plan)
-      : builder(builder), segment(segment), plan(plan),
+  Emitter(OpBuilder &builder, SegmentOp segment, const SegmentPlan &plan,
+          SegmentFlow &flow)
+      : builder(builder), segment(segment), plan(plan), flow(flow),
         accesses(plan.placement().numArguments, std::nullopt) {}
 
   FailureOr<exec::SegmentOp> emit() {
@@ -65,6 +67,18 @@ private:
   // Commands
   //===--------------------------------------------------------------------===//
 
+  /// Notes what `command` computes: its inputs and results in the order of the
+  /// operands that it reads and writes.
+  void note(Operation *command, ValueRange inputs, ValueRange outputs) {
+    FlowStep step{exec::describeCommand(command), {}, {}};
+    for (Value input : inputs)
+      if (exec::tensorBytes(input.getType()))
+        step.inputs.push_back(input.getAsOpaquePointer());
+    for (Value output : outputs)
+      step.outputs.push_back(output.getAsOpaquePointer());
+    flow.steps.push_back(std::move(step));
+  }
+
   void emit(Location loc, BufferCopy copy) {
     exec::CopyOp::create(
         builder, loc,
@@ -87,19 +101,24 @@ private:
 
   LogicalResult emit(LaunchOp op) {
     SmallVector<Attribute> uses;
+    SmallVector<Value> written;
     for (auto [index, operand] : llvm::enumerate(op.getOperands())) {
       const auto *alias = llvm::find(op.getAliases(), int64_t(index));
-      if (alias == op.getAliases().end())
+      if (alias == op.getAliases().end()) {
         uses.push_back(read(operand));
-      else
-        uses.push_back(use(op.getResult(alias - op.getAliases().begin()),
-                           Access::ReadWrite));
+        continue;
+      }
+      written.push_back(op.getResult(alias - op.getAliases().begin()));
+      uses.push_back(use(written.back(), Access::ReadWrite));
     }
     for (auto [result, alias] : llvm::zip(op.getResults(), op.getAliases()))
-      if (alias < 0)
+      if (alias < 0) {
+        written.push_back(result);
         uses.push_back(write(result));
-    exec::LaunchOp::create(builder, op.getLoc(), op.getCalleeAttr(), list(uses),
-                           op.getScalars());
+      }
+    note(exec::LaunchOp::create(builder, op.getLoc(), op.getCalleeAttr(),
+                                list(uses), op.getScalars()),
+         op.getOperands(), written);
     return success();
   }
 
@@ -107,11 +126,16 @@ private:
     bool accumulate = bool(op.getAcc());
     Attribute c =
         use(op.getResult(), accumulate ? Access::ReadWrite : Access::Write);
-    exec::GemmOp::create(
-        builder, op.getLoc(), list({read(op.getA()), read(op.getB()), c}),
-        elementType(op.getResult()), op.getM(), op.getN(), op.getK(),
-        op.getAStrides(), op.getBStrides(), op.getCStrides(), op.getBatch(),
-        op.getABatch(), op.getBBatch(), op.getCBatch(), accumulate);
+    SmallVector<Value> inputs = {op.getA(), op.getB()};
+    if (accumulate)
+      inputs.push_back(op.getAcc());
+    note(exec::GemmOp::create(builder, op.getLoc(),
+                              list({read(op.getA()), read(op.getB()), c}),
+                              elementType(op.getResult()), op.getM(), op.getN(),
+                              op.getK(), op.getAStrides(), op.getBStrides(),
+                              op.getCStrides(), op.getBatch(), op.getABatch(),
+                              op.getBBatch(), op.getCBatch(), accumulate),
+         inputs, op.getResult());
     return success();
   }
 
@@ -122,13 +146,14 @@ private:
     auto k = cast<RankedTensorType>(op.getK().getType());
     int64_t sizes[] = {q.getDimSize(0), q.getDimSize(1), k.getDimSize(1),
                        q.getDimSize(2), k.getDimSize(2), q.getDimSize(3)};
-    exec::AttentionOp::create(
+    auto command = exec::AttentionOp::create(
         builder, op.getLoc(), list(uses), q.getElementType(), backward, sizes,
         op.getCausal(), op.getScale(), op.getP(), op.getOpId(),
         op.getHeadsGlobal().value_or(q.getDimSize(2)), op.getHeadOffsetAttr(),
         op.getBatchOffsetAttr(), op.getQueries().value_or(0),
         op.getKeys().value_or(0), op.getQueryOffsetAttr(),
         op.getKeyOffsetAttr(), blocksOf(op));
+    note(command, op->getOperands(), op->getResults());
   }
   static int64_t blocksOf(AttentionOp op) { return op.getBlocks().value_or(1); }
   static int64_t blocksOf(AttentionGradOp) { return 1; }
@@ -172,11 +197,14 @@ private:
                                ReduceKind reduce = ReduceKind::Sum,
                                Attribute source = {}, GroupAttr to = {},
                                int64_t shift = 0) {
-    exec::CollectiveOp::create(
+    auto command = exec::CollectiveOp::create(
         builder, op.getLoc(), kind, reduce, elementType(op.getResult()),
         op.getGroup(),
         list({source ? source : read(op.getX()), write(op.getResult())}),
         sizes.outer, sizes.middle, sizes.inner, op.getCauseAttr(), to, shift);
+    note(command, op.getX(), op->getResults());
+    if (source && plan.workspaceOf(op))
+      flow.steps.back().inputs = {op.getOperation()};
     return success();
   }
   LogicalResult emit(AllReduceOp op) {
@@ -208,9 +236,13 @@ private:
     if (const Buffer *moved = plan.workspaceOf(op)) {
       KernelOp kernel = moveBlocksKernel(segment->getParentOfType<ModuleOp>(),
                                          blocks, type.getElementType());
-      exec::LaunchOp::create(
-          builder, op.getLoc(), FlatSymbolRefAttr::get(kernel.getSymNameAttr()),
-          list({source, use(*moved, Access::Write)}), builder.getArrayAttr({}));
+      note(exec::LaunchOp::create(
+               builder, op.getLoc(),
+               FlatSymbolRefAttr::get(kernel.getSymNameAttr()),
+               list({source, use(*moved, Access::Write)}),
+               builder.getArrayAttr({})),
+           op.getX(), {});
+      flow.steps.back().outputs = {op.getOperation()};
       source = use(*moved, Access::Read);
     }
     Sizes sizes = {blocks.outer, 1, blocks.before * blocks.block};
@@ -266,6 +298,7 @@ private:
   OpBuilder &builder;
   SegmentOp segment;
   const SegmentPlan &plan;
+  SegmentFlow &flow;
   llvm::SmallVector<std::optional<Access>> accesses; // per memory argument
 };
 
@@ -273,6 +306,7 @@ private:
 
 FailureOr<exec::SegmentOp> stretto::emitSegment(OpBuilder &builder,
                                                 SegmentOp segment,
-                                                const SegmentPlan &plan) {
-  return Emitter(builder, segment, plan).emit();
+                                                const SegmentPlan &plan,
+                                                SegmentFlow &flow) {
+  return Emitter(builder, segment, plan, flow).emit();
 }

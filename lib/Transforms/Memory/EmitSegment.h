@@ -12,9 +12,23 @@
 namespace stretto {
 
 /// Inserts at the builder. Diagnoses operations that have no command.
+/// A command as an expression of values: keys are values, or operations for
+/// what they hold in between.
+struct FlowStep {
+  uint64_t command; // exec::describeCommand
+  llvm::SmallVector<const void *> inputs, outputs;
+};
+
+/// What the segment's operations compute, whatever its commands do with memory.
+struct SegmentFlow {
+  std::vector<FlowStep> steps;
+};
+
+/// Appends the commands' expressions to `flow`.
 mlir::FailureOr<exec::SegmentOp> emitSegment(mlir::OpBuilder &builder,
                                              SegmentOp segment,
-                                             const SegmentPlan &plan);
+                                             const SegmentPlan &plan,
+                                             SegmentFlow &flow);
 
 } // namespace stretto
 

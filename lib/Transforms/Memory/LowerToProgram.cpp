@@ -1,7 +1,7 @@
 //===- LowerToProgram.cpp - fused segments and steps to a Program ---------===//
 
 #include "EmitFunction.h"
-#include "EmitSegment.h"
+#include "StepFlow.h"
 
 #include "stretto/Dialect/Stretto/Transforms/Unbundle.h"
 #include "stretto/Transforms/Memory/Passes.h"
@@ -35,15 +35,40 @@ private:
       return failure();
 
     OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+    SegmentFlows flows;
     for (SegmentOp segment : module.getOps<SegmentOp>())
-      if (failed(emitSegment(builder, segment, segments.find(segment)->second)))
+      if (failed(emitSegment(builder, segment, segments.find(segment)->second,
+                             flows[segment])))
         return failure();
     FunctionEmitter emitter(builder, segments);
     emitter.emitRegions(steps, persistent);
     emitter.emitParameters(steps, persistent);
     for (const PlannedStep &step : steps)
       emitter.emitFunction(step);
+    std::vector<exec::DataFlow> wanted;
+    for (const PlannedStep &step : steps)
+      wanted.push_back(flowOf(step.step, *step.calls, flows));
     eraseSources(module);
+    return checkDataFlow(module, wanted);
+  }
+
+  /// The functions compute what the steps said: no value was overwritten while
+  /// it was needed, taken for another, or copied too late.
+  LogicalResult checkDataFlow(ModuleOp module,
+                              ArrayRef<exec::DataFlow> wanted) {
+    Builder builder(module.getContext());
+    for (auto [flow, function] :
+         llvm::zip(wanted, module.getOps<exec::FunctionOp>())) {
+      exec::DataFlow emitted = exec::dataFlowOf(function);
+      for (const auto &[name, meaning] : flow)
+        if (auto it = emitted.find(name);
+            it == emitted.end() || it->second != meaning)
+          return function.emitOpError("computes another value for '")
+                 << name << "' than the step that it was made from: a bug in "
+                 << "placement, aliasing or order";
+      function->setAttr(exec::dataFlowAttr, builder.getI64IntegerAttr(int64_t(
+                                                exec::digestOf(emitted))));
+    }
     return success();
   }
 

@@ -2,9 +2,8 @@
 //
 // Breaks a valid Program in every way of a list, one at a time: drops, repeats
 // and swaps commands and calls, moves offsets, changes sizes, groups and keys.
-// Prints how many of each kind the verifier rejects. Some mutants are no worse
-// than the original (two independent commands swapped) or differ in what bytes
-// mean and not in which are touched; so the bar is below 100 % for these kinds.
+// Prints how many of each kind the verifier rejects. It may accept only mutants
+// that compute the same: two independent commands swapped, a value elsewhere.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <random>
+#include <set>
 
 using namespace stretto;
 using namespace stretto::test;
@@ -199,15 +199,16 @@ std::map<std::string, Score> report(std::string bytes) {
   }
   printf("%-18s %5u of %5u rejected\n", "all", sum.rejected, sum.all);
   EXPECT_GE(sum.all, 200u);
-  EXPECT_GE(sum.share(), 0.93);
-  for (const char *kind : {"drop command", "drop call", "operand offset",
-                           "operand access", "slot offset"})
+  // What is accepted computes the same expressions without a hazard: the same
+  // commands in another order, or a value in bytes that nobody else needs.
+  const std::set<std::string> mayBeHarmless = {"swap commands",  "swap calls",
+                                               "slot region",    "slot offset",
+                                               "operand offset", "region size"};
+  for (auto &[kind, score] : scores)
+    if (!mayBeHarmless.count(kind))
+      EXPECT_EQ(score.rejected, score.all) << kind;
+  for (const char *kind : {"slot region", "slot offset", "operand offset"})
     EXPECT_GE(scores[kind].share(), 0.9) << kind;
-  for (const char *kind :
-       {"operand bytes", "other stream", "collective size", "collective kind",
-        "collective group", "instance key", "slot bytes", "scratch slot",
-        "parameter slot", "gradient slot", "moment slot"})
-    EXPECT_EQ(scores[kind].share(), 1.0) << kind;
   return scores;
 }
 
