@@ -227,3 +227,19 @@ module {
     stretto.loss %s, %c weight 1.0 : tensor<f32>, tensor<f32>
   }
 }
+
+// -----
+
+module {
+  stretto.layer @l(%x: tensor<?xi32> dims [batch], params(%w: tensor<f32> init ones)) -> (tensor<f32>, tensor<f32>) {
+    // expected-error @below {{of 'i32' has no meaning; stretto.convert makes it f32}}
+    %h = stretto.log %x : tensor<?xi32> -> tensor<?xi32>
+    %y = stretto.convert %h : tensor<?xi32> -> tensor<?xf32>
+    %s = stretto.reduce sum %y dims [0] : tensor<?xf32> -> tensor<f32>
+    stretto.yield %s, %s : tensor<f32>, tensor<f32>
+  }
+  stretto.model @m(%x: tensor<?xi32> dims [batch]) {
+    %s, %c = stretto.call @l(%x) scope "l" : (tensor<?xi32>) -> (tensor<f32>, tensor<f32>)
+    stretto.loss %s, %c weight 1.0 : tensor<f32>, tensor<f32>
+  }
+}

@@ -224,6 +224,42 @@ static DictionaryAttr linksOf(MLIRContext *context, const Plan &plan) {
   return axes.empty() ? DictionaryAttr() : axes.getDictionary(context);
 }
 
+/// Shards that `constraint` makes of dimension `dim`.
+static int64_t shardsOf(const Plan &plan, ConstraintAttr constraint,
+                        unsigned dim) {
+  int64_t shards = 1;
+  for (StringAttr name : constraint.getDimAxes(dim)) {
+    auto [axis, digits] = name.getValue().split(":("); // "dp", "dp:(2)4"
+    int64_t size = plan.numParts({axis.str()});
+    if (!digits.empty())
+      (void)digits.split(')').second.getAsInteger(10, size);
+    shards *= size;
+  }
+  return shards;
+}
+
+/// Under `uneven: error` the state of a parameter rests without padding.
+static void checkRest(const Plan &plan, const std::string &path,
+                      ArrayRef<int64_t> shape, DictionaryAttr rest,
+                      Diagnostics &diagnostics) {
+  for (NamedAttribute entry : rest) {
+    auto constraint = dyn_cast<ConstraintAttr>(entry.getValue());
+    for (unsigned dim = 0; constraint && dim < shape.size(); ++dim) {
+      int64_t shards = shardsOf(plan, constraint, dim);
+      if (shape[dim] % shards == 0)
+        continue;
+      (void)diagnostics.error(
+          plan.findZero(path)->location,
+          "'zero' would pad the " + entry.getName().getValue() + " of '" +
+              path + "': dimension " + Twine(dim) + " = " + Twine(shape[dim]) +
+              " does not split over " + Twine(shards) +
+              " ranks; choose sizes that divide, other axes, or 'uneven: "
+              "pad'");
+      return;
+    }
+  }
+}
+
 LogicalResult stretto::applyPlan(ModuleOp module, const Plan &plan,
                                  Diagnostics &diagnostics) {
   if (failed(checkImplemented(plan, diagnostics)) ||
@@ -253,9 +289,16 @@ LogicalResult stretto::applyPlan(ModuleOp module, const Plan &plan,
         key.push_back(constraint.getAsOpaquePointer());
       for (auto [i, rest] : llvm::enumerate(resting)) {
         key.push_back(rest.getAsOpaquePointer());
-        if (rest)
-          effective.insert(
-              plan.findZero(call.getParameterPath(layer.getParameterName(i))));
+        if (!rest)
+          continue;
+        std::string path = call.getParameterPath(layer.getParameterName(i));
+        effective.insert(plan.findZero(path));
+        // One message for many alike parameters.
+        if (plan.uneven == UnevenPolicy::Error && !diagnostics.hasErrors())
+          checkRest(
+              plan, path,
+              cast<RankedTensorType>(layer.getArgumentTypes()[i]).getShape(),
+              rest, diagnostics);
       }
       LayerOp &mine = layers[{name, key}];
       if (!mine) {
@@ -282,7 +325,7 @@ LogicalResult stretto::applyPlan(ModuleOp module, const Plan &plan,
         return failure();
     }
   warnOfRulesWithoutEffect(plan, effective, diagnostics);
-  return success();
+  return failure(diagnostics.hasErrors());
 }
 
 namespace {

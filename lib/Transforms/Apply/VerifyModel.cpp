@@ -52,6 +52,12 @@ static LogicalResult verifyLayers(ModuleOp module) {
       if (!isa<ShardingRule>(op))
         return op.emitOpError("does not belong in a layer: only tensor "
                               "operations without communication do");
+      if (isa<ExpOp, LogOp, SqrtOp, RsqrtOp, TanhOp, SigmoidOp, ErfOp, SiluOp,
+              GeluOp>(op) &&
+          !isa<FloatType>(getElementTypeOrSelf(op.getOperand(0).getType())))
+        return op.emitOpError("of ")
+               << getElementTypeOrSelf(op.getOperand(0).getType())
+               << " has no meaning; stretto.convert makes it f32";
       for (Type type : op.getResultTypes())
         if (Type element = getElementTypeOrSelf(type);
             element.isBF16() || element.isF16())

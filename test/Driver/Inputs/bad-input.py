@@ -176,6 +176,9 @@ CASES = [
      r"plan.yaml:3:9: error: 'heads' = 2 .* 4 ranks"),
     ("plan-axis-twice-by-default", shell("printf 'plan: 1\\nmesh: { tp: 2 }\\n' > plan.yaml; sed -i 's/vocab, embed/vocab, heads/; "
      "s/heads, head_dim/heads, vocab/' model.mlir"), COMPILE, REJECTED, r"plan.yaml:2:9: error: axis 'tp' would split both"),
+    ("plan-uneven-zero", shell("printf 'plan: 1\\nmesh: { dp: 3 }\\nshard: [{ batch: dp }]\\nzero: 3\\nuneven: error\\n' > plan.yaml; "
+     "sed -i 's/global: 8/global: 9/' recipe.yaml"), COMPILE, REJECTED, r"plan.yaml:4:7: error: 'zero' would pad the \w+ of '.*': dimension \d+ = \d+ does not "
+     r"split over 3 ranks"),
     ("plan-group-of-nothing", replace("plan.yaml", "plan: 1", "plan: 1\ngroups: { ep: [] }"), COMPILE, REJECTED,
      r"plan.yaml:2:15: error: group 'ep' names no axis"),
     ("plan-pipeline-on-another-axis", replace("plan.yaml", "dp: 2, tp: 2 }", "dp: 2, pp: 2, tp: 2 }\npipeline: { axis: pp }"),
