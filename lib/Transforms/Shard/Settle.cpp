@@ -25,14 +25,17 @@ std::string Settlement::causes() const { return llvm::join(givenCauses, "; "); }
 // One candidate
 //===----------------------------------------------------------------------===//
 
-/// The major axes of `wanted` before the first that is taken.
+/// The major axes of `wanted` before the first that is taken, or all that are
+/// free.
 static SmallVector<AxisRef> freePart(ArrayRef<AxisRef> wanted,
-                                     ArrayRef<AxisRef> used) {
+                                     ArrayRef<AxisRef> used, bool skips) {
   SmallVector<AxisRef> part;
   for (AxisRef axis : wanted) {
-    if (axesOverlap(axis, used))
+    bool isTaken = axesOverlap(axis, used);
+    if (isTaken && !skips)
       break;
-    part.push_back(axis);
+    if (!isTaken)
+      part.push_back(axis);
   }
   return part;
 }
@@ -46,7 +49,7 @@ bool Settlement::apply(const Candidate &candidate) {
         return false;
       continue;
     }
-    SmallVector<AxisRef> part = freePart(wanted, used);
+    SmallVector<AxisRef> part = freePart(wanted, used, skipsTaken);
     int64_t size = rule.factors[factor].size;
     bool whole = part.size() == wanted.size();
     if (!whole && paddedExtent(size, part) != paddedExtent(size, wanted))
@@ -170,7 +173,8 @@ bool Settlement::before(const Candidate &a, const Candidate &b) const {
 
 /// Candidates of one priority, in canonical order. When not all can have what
 /// they want every order of serving them is tried (up to five; more are served
-/// in canonical order).
+/// in canonical order), also with what is left of their axes behind one that is
+/// taken: shards then lie otherwise than was wanted, but there are more.
 void Settlement::settleLevel(MutableArrayRef<Candidate> level) {
   llvm::stable_sort(level, [&](const Candidate &a, const Candidate &b) {
     return before(a, b);
@@ -194,16 +198,20 @@ void Settlement::settleLevel(MutableArrayRef<Candidate> level) {
     to.givenCauses = from.givenCauses;
   };
   Settlement best = *this;
-  double least = seconds();
-  while (std::next_permutation(order.begin(), order.end())) {
-    copyChoice(start, *this);
-    serve();
-    // Sums in another order of operands differ in the last bits.
-    if (double now = seconds(); now < least * (1 - 1e-9)) {
-      least = now;
-      copyChoice(*this, best);
-    }
+  double least = std::numeric_limits<double>::infinity();
+  for (bool skips : {false, true}) {
+    skipsTaken = skips;
+    do {
+      copyChoice(start, *this);
+      serve();
+      // Sums in another order of operands differ in the last bits.
+      if (double now = seconds(); now < least * (1 - 1e-9)) {
+        least = now;
+        copyChoice(*this, best);
+      }
+    } while (std::next_permutation(order.begin(), order.end()));
   }
+  skipsTaken = false;
   copyChoice(best, *this);
 }
 

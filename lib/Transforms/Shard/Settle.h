@@ -63,6 +63,7 @@ private:
   llvm::SmallVector<int64_t> priorities;
   llvm::SmallVector<AxisRef> used;
   llvm::SmallVector<llvm::StringRef> givenCauses;
+  bool skipsTaken = false; // a candidate takes axes behind one that is taken
 };
 
 } // namespace stretto::shard
