@@ -323,18 +323,18 @@ void Stepper::exchangePairs() {
 }
 
 void Stepper::permute() {
-  if (state.dims.empty())
-    return;
   AxisList axes = state.partial;
   for (const AxisList &dim : state.dims)
     llvm::append_range(axes, dim);
-  if (axes.empty() || axes == state.partial)
+  if (axes.empty())
     return;
   llvm::append_range(axes, idle);
   ReshardState next = state;
   next.partial.clear();
   for (AxisList &dim : next.dims)
     dim.clear();
+  if (state.dims.empty())
+    return arrangePartial(next, axes);
   if (axes.size() <= maxArranged)
     return arrange(0, productOf(state.dims[0]), next, axes);
   // Too many orders: two axes of one size change places, or every dimension
