@@ -191,6 +191,18 @@ static std::string whyNothing(const Plan &plan, const ZeroRule &rule) {
          "'batch', or name axes with 'over'";
 }
 
+/// What says when to move something that rests where it is used.
+static void warnOfIdleTimes(const ZeroRule &rule, Diagnostics &diagnostics) {
+  if (rule.gather != GatherChoice::Auto && rule.stage < 3 && !rule.params)
+    diagnostics.warning(rule.location,
+                        "'gather' has no effect: parameters rest sharded from "
+                        "stage 3 on, or with 'params'");
+  if (rule.reduce == ReduceChoice::Microbatch && rule.stage < 2 && !rule.grads)
+    diagnostics.warning(rule.location,
+                        "'reduce: microbatch' has no effect: gradients rest "
+                        "sharded from stage 2 on, or with 'grads'");
+}
+
 void stretto::warnOfRulesWithoutEffect(
     const Plan &plan, const llvm::DenseSet<const ZeroRule *> &effective,
     Diagnostics &diagnostics) {
@@ -198,6 +210,7 @@ void stretto::warnOfRulesWithoutEffect(
     if (!rule.isNeutral() && !effective.contains(&rule))
       diagnostics.warning(rule.location,
                           "'zero' has no effect: " + whyNothing(plan, rule));
+    warnOfIdleTimes(rule, diagnostics);
     std::vector<std::string> all = allAxesOf(plan, rule);
     bool keepsCopies =
         rule.replicate.empty() ||
