@@ -59,4 +59,18 @@ compare("dp 2 -> dp 65536, to localized", base, localized(4, 65536), 1.1)
 total, _, phases = cpu_seconds(["compile", example, "-o", os.path.join(work, "gpt")])
 print(f"examples/gpt-bytes to an executable: {total:.2f} s (at most 3): "
       + ", ".join(f"{name} {1e3 * seconds:.1f} ms" for name, seconds in phases.items()))
+
+# Shapes only: nothing is allocated. The static verifier is part of the phase program.
+model = os.path.join(work, "70b.mlir")
+subprocess.run([stretto, "model", "llama", "--layers", "80", "--embed", "8192", "--heads", "64", "--kv-heads", "8", "--ffn",
+                "28672", "--vocab", "32000", "-o", model], check=True)
+recipe = write("recipe.yaml", "recipe: 1\nbatch: { global: 128 }\nsequence: 4096\n")
+runs = min(runs, 3)
+for stage in (1, 3):
+    rules = '{ match: "*", batch: dp, heads: tp, kv_heads: tp, ffn: tp, vocab: tp, seq: { residual: tp } }'
+    plan = write("plan.yaml", f"plan: 1\nmesh: {{ dp: 16, tp: 8 }}\nshard: [{rules}]\nmicrobatches: 8\nzero: {stage}\n")
+    total, _, phases = cpu_seconds(["compile", model, "--recipe", recipe, "--plan", plan, "--stop-after", "program"])
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
+    print(f"Llama-70B shape, tp 8 x dp 16, zero {stage}, 8 micro-batches, to a verified Program: {total:.2f} s (at most 3), "
+          f"of it program {phases['program']:.2f} s; at most {peak:.0f} MiB (at most 1024)")
 PY

@@ -22,12 +22,13 @@ out=$(mktemp -d "${TMPDIR:-/tmp}/stretto-bench.XXXXXX")
 trap 'rm -rf "$out"' EXIT
 cat /usr/share/common-licenses/* >"$out/text"
 
-# variant NAME MODEL [MESH RULE]: a folder with the model and recipe of MODEL on another plan, compiled to $out/NAME/run
+# variant NAME MODEL [MESH RULE [MORE]]: a folder with the model and recipe of MODEL on another plan, compiled to
+# $out/NAME/run; MORE: further lines of the plan
 variant() {
   mkdir -p "$out/$1"
   cp "$2/model.mlir" "$2/recipe.yaml" "$out/$1"
   if [ $# -gt 2 ]; then
-    printf 'plan: 1\nmesh: { %s }\nshard:\n  - { match: "*", %s }\n' "$3" "$4" >"$out/$1/plan.yaml"
+    printf 'plan: 1\nmesh: { %s }\nshard:\n  - { match: "*", %s }\n%s\n' "$3" "$4" "${5:-}" >"$out/$1/plan.yaml"
   else
     cp "$2/plan.yaml" "$out/$1"
   fi
@@ -59,7 +60,11 @@ else
   variant dp2tp2 "$out/reference" 'dp: 2, tp: 2' 'batch: dp, heads: tp, ffn: tp, vocab: tp, seq: { residual: tp }'
   variant example "$root/examples/gpt-bytes"
   variant example1 "$root/examples/gpt-bytes" 'dp: 1' 'batch: dp'
-  names=(one dp2 dp2tp2 example example1)
+  variant selective "$out/reference" 'dp: 1' 'batch: dp' 'recompute: selective'
+  variant full "$out/reference" 'dp: 1' 'batch: dp' 'recompute: full'
+  variant zero1 "$out/reference" 'dp: 2' 'batch: dp' 'zero: 1'
+  variant zero3 "$out/reference" 'dp: 2' 'batch: dp' 'zero: 3'
+  names=(one selective full dp2 zero1 zero3 dp2tp2 example example1)
 fi
 
 echo "$(nproc) cores, load $(cut -d' ' -f1 /proc/loadavg); $rounds rounds of $steps steps each" >&2
@@ -93,6 +98,18 @@ kept = [100 * wide["tokens_per_s"] / narrow["tokens_per_s"] for wide, narrow in 
 value = statistics.median(kept)
 print(f"4 ranks (dp 2 x tp 2) keep {value:.1f} % of dp 2 on 2 ranks (goal 85 %: "
       f"{'reached' if value >= 85 else 'missed'}); rounds {[round(k, 1) for k in kept]}")
+
+def slower(name, than, what, most):
+    """Time of a step against another plan of the same model, round by round."""
+    more = [100 * (base["tokens_per_s"] / run["tokens_per_s"] - 1) for run, base in zip(runs[name], runs[than])]
+    value = statistics.median(more)
+    aim = "" if most is None else f" (at most {most} %: {'reached' if value <= most else 'missed'})"
+    print(f"{what}: {value:+.1f} % of the step{aim}; rounds {[round(m, 1) for m in more]}")
+
+slower("selective", "one", "recompute: selective", 6)
+slower("full", "one", "recompute: full", 38)
+slower("zero1", "dp2", "zero 1 against dp 2", 5)
+slower("zero3", "dp2", "zero 3 against dp 2", None)
 PY
 for name in "${names[@]}"; do
   case $name in one | dp2tp2 | example | given)
