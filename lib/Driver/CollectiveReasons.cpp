@@ -12,6 +12,7 @@
 #include "CollectiveReasons.h"
 #include "Holdings.h"
 #include "StepFlow.h"
+#include "stretto/Dialect/Stretto/IR/Describe.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
 
@@ -77,6 +78,10 @@ private:
                     CollectiveReason &reason);
   bool explainResting(SegmentOp segment, Operation *op, const Change &change,
                       CollectiveReason &reason);
+  bool explainUpdate(SegmentOp segment, Operation *op, const Change &change,
+                     CollectiveReason &reason);
+  bool explainDetour(Operation *op, const Change &change,
+                     CollectiveReason &reason);
   std::string shardHint(Operation *op, const Change &change);
   std::string dims(ArrayRef<unsigned> list, Value value, DistAttr dist,
                    DistAttr other, Operation *inside, CollectiveReason &reason);
@@ -168,8 +173,12 @@ void Reasoner::explainSum(SegmentOp segment, Operation *op,
     }
     if (!parts.empty())
       sentences.push_back(nameOf(origin) + verb + join(parts, ", "));
-    else if (isExchange(origin))
-      sentences.push_back("one rank of " + axesOf(origin) + " brings it in");
+    else if (isExchange(origin)) {
+      std::string sentence = "ranks of " + axesOf(origin) +
+                             " have the same value, of which one brings it in";
+      if (!llvm::is_contained(sentences, sentence))
+        sentences.push_back(sentence);
+    }
   }
   if (sentences.size() > 2) {
     size_t more = sentences.size() - 2;
@@ -293,9 +302,11 @@ void Reasoner::adviseSum(SegmentOp segment, Operation *op, const Change &change,
   bool inLoop = llvm::any_of(flow.callsOf(segment), [](InvokeOp invoke) {
     return invoke->getParentOfType<MicrobatchesOp>();
   });
-  if (!inLoop)
-    all += (all.empty() ? "" : ", or accept it: ") +
-           std::string("once per step, however many micro-batches");
+  if (!inLoop && all.empty())
+    all = "accept it: the sum is over all ranks, whatever the plan; once per "
+          "step, however many micro-batches";
+  else if (!inLoop)
+    all += ", or accept it: once per step, however many micro-batches";
   else
     all += all.empty() ? "" : ", or accept it";
   if (!change.scattered.empty()) {
@@ -388,6 +399,73 @@ bool Reasoner::explainResting(SegmentOp segment, Operation *op,
   return true;
 }
 
+/// The optimizer works where state rests; what it makes goes back to where the
+/// layer uses it.
+bool Reasoner::explainUpdate(SegmentOp segment, Operation *op,
+                             const Change &change, CollectiveReason &reason) {
+  if (segment.getDirection() != "update" || change.gathered.empty())
+    return false;
+  ConstraintAttr rest;
+  std::string name;
+  for (OpOperand &use : op->getResult(0).getUses())
+    if (isa<YieldOp>(use.getOwner())) {
+      FunctionOpInterface function = segment;
+      unsigned result = use.getOperandNumber();
+      rest = function.getResultAttrOfType<ConstraintAttr>(result,
+                                                          attr::constraint);
+      if (auto param =
+              function.getResultAttrOfType<StringAttr>(result, attr::param))
+        name = param.getValue().str();
+    }
+  if (!rest || name.empty())
+    return false;
+  reason.parameters.push_back(name);
+  std::string line = rest.getCause().getValue().str();
+  reason.planLines.push_back(line);
+  reason.cause = "the state of " + name + " rests on " + reason.axes + " (" +
+                 line +
+                 "), so each rank updates its part; the layer works on "
+                 "it whole";
+  reason.avoid = "let state rest as the parameter is used (no `" + line +
+                 "`: more memory, the same bytes in an all_reduce of the "
+                 "gradient), or accept it: once per step";
+  return true;
+}
+
+/// Resharding may cut what several ranks have alike, so that each moves or
+/// reduces a part, and put the parts together in the end.
+bool Reasoner::explainDetour(Operation *op, const Change &change,
+                             CollectiveReason &reason) {
+  if (change.gathered.empty())
+    return false;
+  SmallVector<AxisRef> axes;
+  for (unsigned dim : change.gathered)
+    llvm::append_range(axes, ownAxes(change.from, change.to, dim));
+  Operation *first = op;
+  while (Operation *before = first->getOperand(0).getDefiningOp()) {
+    if (!isExchange(before) && !isa<ShardSliceOp>(before))
+      break;
+    first = before;
+  }
+  if (first == op)
+    return false;
+  DistAttr source = getDist(first->getOperand(0));
+  for (unsigned dim = 0; dim < source.getRank(); ++dim)
+    if (llvm::any_of(source.getDimAxes(dim), [&](AxisRef axis) {
+          return llvm::is_contained(axes, axis);
+        }))
+      return false;
+  reason.cause = "a part of the way of " + reason.value + " from " +
+                 stretto::describe(source) + " to " +
+                 stretto::describe(change.to) + ": it was cut over " +
+                 reason.axes +
+                 ", so that each rank moves or reduces a part; here the parts "
+                 "come together";
+  reason.avoid = "be without the collective before it; the direct way would "
+                 "send more bytes (`links` with a latency prefer fewer steps)";
+  return true;
+}
+
 /// What and where, without the reason.
 CollectiveReason Reasoner::describe(SegmentOp segment, Operation *op,
                                     ArrayRef<AxisRef> axes) {
@@ -424,7 +502,7 @@ CollectiveReason Reasoner::explainHalo(SegmentOp segment, WindowOp op) {
     held.push_back(holding.text());
     without.push_back(holding.withoutIt());
   }
-  reason.cause = nameOf(op) +
+  reason.cause = driver::nameOf(op) +
                  " reads elements across the borders of shards: " + "it has " +
                  join(held, ", ");
   reason.avoid = "keep " + join(without, " and ") + ", or accept it";
@@ -436,7 +514,9 @@ CollectiveReason Reasoner::explain(SegmentOp segment, Operation *op) {
       describe(segment, op, op->getAttrOfType<GroupAttr>("group").getAxes());
   Value value = op->getOperand(0);
   Change change(op);
-  if (explainResting(segment, op, change, reason))
+  if (explainResting(segment, op, change, reason) ||
+      explainUpdate(segment, op, change, reason) ||
+      explainDetour(op, change, reason))
     return reason;
   if (!change.reduced.empty())
     explainSum(segment, op, change, reason);

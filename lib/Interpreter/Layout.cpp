@@ -1,6 +1,7 @@
 //===- Layout.cpp - global tensors and the ranks' parts -------------------===//
 
 #include "stretto/Interpreter/Layout.h"
+#include "stretto/Dialect/Stretto/IR/Describe.h"
 #include "stretto/Runtime/Random.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -30,7 +31,10 @@ static FailureOr<Layout> makeLayout(StepOp step, const Twine &what, Type type,
   layout.globalShape.assign(shape.asArrayRef().begin(),
                             shape.asArrayRef().end());
   if (dist.isPartial())
-    return step.emitOpError(what) << " is partial: " << dist;
+    return step.emitOpError(what)
+           << " is " << describe(dist)
+           << ", and nobody takes the sum; constrain "
+           << "it to whole axes (stretto.constraint) or reshard it before";
   if (dist.getRank() != layout.globalShape.size() ||
       tensor.getShape() != ArrayRef(dist.localShape(layout.globalShape)))
     return step.emitOpError(what)

@@ -269,7 +269,8 @@ void NameChecker::checkTensor(const NamedTensor &tensor) {
             "axis " + quote(axis) + viewOf(placement, axis) +
                 " would split both " + quote(otherName) + " and " +
                 quote(dim.name) + " of " + quote(tensor.path) +
-                "; an axis can split one dimension of a tensor");
+                "; an axis can split one dimension of a tensor: take it from "
+                "one of the two rules or give one another axis");
         diags.note(other.location,
                    quote(otherName) +
                        (other.location.isKnown()

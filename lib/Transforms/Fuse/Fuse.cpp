@@ -48,11 +48,19 @@ static void detachIotas(SegmentOp segment) {
 }
 
 /// An expression that occurs twice is computed once, one without users never.
+/// Why a collective is there does not make it another one: the first says it.
 static void simplify(SegmentOp segment) {
+  Block &block = segment.getBody().front();
+  DenseMap<Operation *, Attribute> causes;
+  for (Operation &op : block)
+    if (Attribute cause = op.removeAttr("cause"))
+      causes[&op] = cause;
   IRRewriter rewriter(segment.getContext());
   DominanceInfo dominance(segment);
   eliminateCommonSubExpressions(rewriter, dominance, segment);
-  Block &block = segment.getBody().front();
+  for (Operation &op : block)
+    if (Attribute cause = causes.lookup(&op))
+      op.setAttr("cause", cause);
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op))
       op.erase();

@@ -153,7 +153,8 @@ TEST(PlanNames, AnAxisSplitsOneDimensionOfATensor) {
                        "shard: [{ heads: tp, embed: tp }]\n"),
             "p.yaml:3:11: error: axis 'tp' would split both 'embed' and "
             "'heads' of 'layers.0.attn.wq'; an axis can split one dimension "
-            "of a tensor\n"
+            "of a tensor: take it from one of the two rules or give one "
+            "another axis\n"
             "p.yaml:3:22: note: 'embed' takes it here\n");
 }
 
@@ -163,7 +164,8 @@ TEST(PlanNames, TwoViewsOfTheSameRanksDoNotMeetInOneTensor) {
                        "shard: [{ heads: tp, embed: ep }]\n"),
             "p.yaml:4:11: error: axis 'tp' would split both 'embed' and "
             "'heads' of 'layers.0.attn.wq'; an axis can split one dimension "
-            "of a tensor\n"
+            "of a tensor: take it from one of the two rules or give one "
+            "another axis\n"
             "p.yaml:4:22: note: 'embed' takes it here (of group 'ep')\n");
 }
 

@@ -59,7 +59,8 @@ static LogicalResult verifyAxes(function_ref<InFlightDiagnostic()> emitError,
     for (AxisRef other : axes.take_front(i)) {
       if (ref.overlaps(other))
         return emitError() << "axis '" << name << "' is used twice in one "
-                           << what;
+                           << what
+                           << "; an axis has one place, drop it from the other";
       AxisRef major = std::min(ref, other), minor = std::max(ref, other);
       if (ref.axis == other.axis && minor.pre % (major.pre * major.size) != 0)
         return emitError() << "sub-axes (" << major.pre << ")" << major.size
@@ -117,7 +118,8 @@ static ParseResult parseAxis(AsmParser &parser, MeshAttr mesh, AxisRef &ref) {
     return failure();
   std::optional<unsigned> index = mesh.lookup(name);
   if (!index)
-    return parser.emitError(loc, "mesh has no axis '") << name << "'";
+    return parser.emitError(loc, "mesh has no axis '")
+           << name << "'; it is " << describe(mesh);
   ref = mesh.axis(*index);
   if (failed(parser.parseOptionalColon()))
     return success();
@@ -128,7 +130,10 @@ static ParseResult parseAxis(AsmParser &parser, MeshAttr mesh, AxisRef &ref) {
   if (!isSubAxisOf(ref, whole))
     return parser.emitError(loc, "sub-axis (")
            << ref.pre << ")" << ref.size << " does not divide axis '" << name
-           << "' of size " << whole;
+           << "' of size " << whole
+           << "; (p)n are n parts after the p major ones, and p * n divides "
+              "the "
+              "size";
   return success();
 }
 
@@ -399,7 +404,10 @@ DistAttr::verifyEncoding(ArrayRef<int64_t> shape, Type,
                          function_ref<InFlightDiagnostic()> emitError) const {
   if (shape.size() != getRank())
     return emitError() << "distribution of rank " << getRank()
-                       << " on a tensor of rank " << shape.size();
+                       << " on a tensor of rank " << shape.size() << ": "
+                       << describe(*this)
+                       << " needs one list of axes per dimension, {} where "
+                          "there is none";
   for (auto [dim, size] : llvm::enumerate(shape)) {
     int64_t padded = getPaddedExtents()[dim], shards = getNumShards(dim);
     if (ShapedType::isDynamic(size) && (padded || shards > 1))
