@@ -9,11 +9,11 @@
 #include "CollectiveReasons.h"
 #include "CommandLine.h"
 #include "ExplainOrigins.h"
+#include "ProgramTables.h"
 #include "RestingChoices.h"
 #include "mlir/IR/SymbolTable.h"
 #include "stretto/Dialect/Stretto/IR/StrettoOps.h"
 #include "stretto/Dialect/Stretto/Transforms/Unbundle.h"
-#include "stretto/Program/Serialize.h"
 #include "stretto/Program/Traffic.h"
 #include "stretto/Support/Text.h"
 #include "llvm/ADT/MapVector.h"
@@ -178,17 +178,12 @@ static int countCollectives(Compilation &compilation,
                             llvm::raw_ostream &err) {
   if (int code = compilation.runTo(Phase::Program))
     return code;
-  FailureOr<std::string> bytes = serializeProgram(compilation.module());
-  if (failed(bytes))
-    return exitInternal;
-  auto program = runtime::Program::load({bytes->data(), bytes->size()});
-  if (!program) {
-    err << "error: " << program.status().message() << "\n";
-    return exitInternal;
-  }
+  std::shared_ptr<const runtime::Program> program;
+  if (int code = loadProgram(compilation, program, err))
+    return code;
   for (CollectiveReason &reason : reasons)
     infos.push_back({std::move(reason)});
-  for (const CollectiveRow &row : listCollectives(**program, /*rank=*/0)) {
+  for (const CollectiveRow &row : listCollectives(*program, /*rank=*/0)) {
     if (row.function != "train")
       continue;
     size_t number;

@@ -11,7 +11,6 @@
 #include "stretto/Cost/StepFlops.h"
 #include "stretto/Program/Memory.h"
 #include "stretto/Program/MemoryCurve.h"
-#include "stretto/Program/Serialize.h"
 #include "stretto/Report/MemoryPicture.h"
 #include "stretto/Support/Files.h"
 #include "stretto/Support/Text.h"
@@ -92,22 +91,17 @@ static int workWithoutRecompute(const CompileOptions &options, StepFlops &work,
 static int readProgram(Compilation &compilation, PlanReport &report,
                        llvm::raw_ostream &err) {
   report.memory = memoryOf(compilation.module());
-  FailureOr<std::string> bytes = serializeProgram(compilation.module());
-  if (failed(bytes))
-    return exitInternal;
-  auto program = runtime::Program::load({bytes->data(), bytes->size()});
-  if (!program) {
-    err << "error: " << program.status().message() << "\n";
-    return exitInternal;
-  }
-  if (report.rank >= (*program)->mesh().numRanks()) {
+  std::shared_ptr<const runtime::Program> program;
+  if (int code = loadProgram(compilation, program, err))
+    return code;
+  if (report.rank >= program->mesh().numRanks()) {
     err << "error: no rank " << report.rank << ": the plan has ranks 0 to "
-        << (*program)->mesh().numRanks() - 1 << "\n";
+        << program->mesh().numRanks() - 1 << "\n";
     return exitUsage;
   }
-  if (const program::Function *train = (*program)->findFunction("train"))
-    report.curve = memoryCurve(**program, *train);
-  report.traffic = trafficOf(**program, report.rank);
+  if (const program::Function *train = program->findFunction("train"))
+    report.curve = memoryCurve(*program, *train);
+  report.traffic = trafficOf(*program, report.rank);
   return exitOk;
 }
 

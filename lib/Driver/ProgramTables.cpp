@@ -1,10 +1,26 @@
 //===- ProgramTables.cpp - what a Program says of itself ------------------===//
 
 #include "ProgramTables.h"
+#include "stretto/Program/Serialize.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace stretto;
 using namespace stretto::driver;
+
+int driver::loadProgram(Compilation &compilation,
+                        std::shared_ptr<const runtime::Program> &program,
+                        llvm::raw_ostream &err) {
+  mlir::FailureOr<std::string> bytes = serializeProgram(compilation.module());
+  if (mlir::failed(bytes))
+    return exitInternal;
+  auto loaded = runtime::Program::load({bytes->data(), bytes->size()});
+  if (!loaded) {
+    err << "error: " << loaded.status().message() << "\n";
+    return exitInternal;
+  }
+  program = *loaded;
+  return exitOk;
+}
 
 std::vector<TrafficRow> driver::trafficOf(const runtime::Program &program,
                                           int64_t rank) {
