@@ -59,10 +59,40 @@ private:
   struct Part {
     const Root *root;
     AllocaInst *array;
+    Element type;
     DimMask axes() const { return root->address.axes(); }
   };
 
   void emitRows(ArrayRef<unsigned> dims, function_ref<void()> body) {
+    allocateTotals();
+    for (const Part &total : totals)
+      overPart(total, [&](Value *address) {
+        b.CreateStore(loadFrom(total.root->buffer, offset(total.root->address)),
+                      address);
+      });
+    emitRowBlocks(dims, body);
+    for (const Part &total : totals)
+      overPart(total, [&](Value *address) {
+        storeTo(total.root->buffer, offset(total.root->address),
+                b.CreateLoad(typeOf(total.type), address));
+      });
+  }
+
+  /// Sums into bf16 are kept in f32 over all rows, to be rounded once.
+  void allocateTotals() {
+    int64_t bytes = 0;
+    for (const Root &root : g.roots) {
+      Element type = g.buffers[root.buffer].type, wide = valueElement(type);
+      if (root.kind != RootKind::Accumulate || type == wide)
+        continue;
+      bytes += g.extentOf(root.address.axes()) * bytesOf(wide);
+      if (bytes <= maxArrayBytes)
+        totals.push_back(
+            {&root, allocateArray(wide, root.address.axes()), wide});
+    }
+  }
+
+  void emitRowBlocks(ArrayRef<unsigned> dims, function_ref<void()> body) {
     if (dims.empty() || g.extents[dims.back()] < rowBlock / 2)
       return loops(dims, body);
     allocateParts();
@@ -89,53 +119,58 @@ private:
       DimMask axes = root.address.axes();
       if (root.kind != RootKind::Accumulate || (axes & plan.space.rows))
         continue;
-      Element type = g.buffers[root.buffer].type;
+      Element type = valueElement(g.buffers[root.buffer].type);
       bytes += g.extentOf(axes) * bytesOf(type);
       if (bytes <= maxTempBytes)
-        parts.push_back({&root, allocateArray(type, axes)});
+        parts.push_back({&root, allocateArray(type, axes), type});
     }
   }
 
   void emitBlock(unsigned dim, Value *from, Value *to,
                  function_ref<void()> body) {
     for (const Part &part : parts)
-      overPart(part, [&](Value *address, Element type) {
-        b.CreateStore(identity(part.root->reduce, type), address);
+      overPart(part, [&](Value *address) {
+        b.CreateStore(identity(part.root->reduce, part.type), address);
       });
     countedLoop(from, to, [&](Value *iv) {
       indices[dim] = iv;
       body();
     });
     for (const Part &part : parts)
-      overPart(part, [&](Value *address, Element type) {
-        Value *at = offset(part.root->address);
-        Value *sum = b.CreateLoad(typeOf(type), address);
-        storeTo(part.root->buffer, at,
-                combine(part.root->reduce, type, false,
-                        loadFrom(part.root->buffer, at), sum));
+      overPart(part, [&](Value *address) {
+        Value *sum = b.CreateLoad(typeOf(part.type), address);
+        if (!addTo(totals, *part.root, sum))
+          addToMemory(*part.root, sum);
       });
   }
 
-  void overPart(const Part &part, function_ref<void(Value *, Element)> body) {
+  void overPart(const Part &part, function_ref<void(Value *)> body) {
     SmallVector<unsigned> dims;
     for (unsigned dim = 0; dim < g.extents.size(); ++dim)
       if (part.axes() >> dim & 1)
         dims.push_back(dim);
-    Element type = g.buffers[part.root->buffer].type;
     loops(dims,
-          [&] { body(arrayElement(part.array, type, part.axes()), type); });
+          [&] { body(arrayElement(part.array, part.type, part.axes())); });
   }
 
-  bool addToPart(const Root &root, Value *value) {
-    for (const Part &part : parts)
+  bool addTo(ArrayRef<Part> list, const Root &root, Value *value) {
+    for (const Part &part : list)
       if (part.root == &root) {
-        Element type = g.buffers[root.buffer].type;
-        Value *address = arrayElement(part.array, type, part.axes());
-        Value *old = b.CreateLoad(typeOf(type), address);
-        b.CreateStore(combine(root.reduce, type, false, old, value), address);
+        Value *address = arrayElement(part.array, part.type, part.axes());
+        Value *old = b.CreateLoad(typeOf(part.type), address);
+        b.CreateStore(combine(root.reduce, part.type, false, old, value),
+                      address);
         return true;
       }
     return false;
+  }
+
+  void addToMemory(const Root &root, Value *value) {
+    Value *at = offset(root.address);
+    Element type = g.buffers[root.buffer].type;
+    storeTo(
+        root.buffer, at,
+        combine(root.reduce, type, false, loadFrom(root.buffer, at), value));
   }
 
   /// Values that nests leave behind: temporaries, and arrays of reductions that
@@ -157,6 +192,11 @@ private:
     const Buffer &buffer = g.buffers[root.buffer];
     uint64_t bytes = buffer.elements * bytesOf(buffer.type);
     Align align(bytesOf(buffer.type));
+    if (root.initFrom >= 0 && g.buffers[root.initFrom].type != buffer.type)
+      return countedLoop(b.getInt64(0), b.getInt64(buffer.elements),
+                         [&](Value *i) {
+                           storeTo(root.buffer, i, loadFrom(root.initFrom, i));
+                         });
     if (root.initFrom >= 0) {
       annotate(b.CreateMemCpy(pointers[root.buffer], align,
                               pointers[root.initFrom], align, bytes),
@@ -371,15 +411,14 @@ private:
 
   void emitRoot(const Root &root, Value *value, Value *row) {
     Element type = g.buffers[root.buffer].type;
-    if (root.kind == RootKind::Accumulate && addToPart(root, value))
+    if (root.kind == RootKind::Accumulate) {
+      if (!addTo(parts, root, value) && !addTo(totals, root, value))
+        addToMemory(root, value);
       return;
+    }
     Value *at = offset(root.address);
     if (root.kind == RootKind::Store)
       return storeTo(root.buffer, at, value);
-    if (root.kind == RootKind::Accumulate)
-      return storeTo(
-          root.buffer, at,
-          combine(root.reduce, type, false, loadFrom(root.buffer, at), value));
     // Rows out of range add nothing, to row 0.
     Value *valid = b.CreateICmpULT(row, b.getInt64(root.rows));
     Value *safe = b.CreateSelect(valid, row, b.getInt64(0));
@@ -389,7 +428,8 @@ private:
     storeTo(root.buffer, at, b.CreateSelect(valid, sum, old));
   }
 
-  SmallVector<Part> parts;
+  SmallVector<Part> totals; // of all rows
+  SmallVector<Part> parts;  // of a block of rows
 };
 
 } // namespace

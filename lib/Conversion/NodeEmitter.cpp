@@ -87,11 +87,10 @@ void NodeEmitter::keepLoop(Instruction *latch) {
 Type *NodeEmitter::typeOf(Element type) {
   switch (type) {
   case Element::F32:
+  case Element::BF16:
     return b.getFloatTy();
   case Element::F64:
     return b.getDoubleTy();
-  case Element::BF16:
-    return b.getBFloatTy();
   case Element::F16:
     return b.getHalfTy();
   case Element::I1:
@@ -107,8 +106,11 @@ Type *NodeEmitter::typeOf(Element type) {
 }
 
 /// i1 is a byte in memory.
-Type *NodeEmitter::memoryType(Element type) {
+Type *NodeEmitter::stackType(Element type) {
   return type == Element::I1 ? b.getInt8Ty() : typeOf(type);
+}
+Type *NodeEmitter::bufferType(Element type) {
+  return type == Element::BF16 ? b.getInt16Ty() : stackType(type);
 }
 
 Value *NodeEmitter::constant(double value, Element type) {
@@ -198,23 +200,47 @@ Value *NodeEmitter::offset(const Linear &linear) {
   return sum;
 }
 
+// Conversions of bf16 in whole numbers: they vectorise everywhere, and give the
+// same bits on processors with and without instructions for it (those flush
+// denormals). LLVM's fptrunc to bfloat is a library call without them.
+
+Value *NodeEmitter::widen(Value *bf16) {
+  Value *bits = b.CreateShl(b.CreateZExt(bf16, b.getInt32Ty()), 16);
+  return b.CreateBitCast(bits, b.getFloatTy());
+}
+
+/// To the nearest, ties to even; NaN stays NaN, quiet.
+Value *NodeEmitter::narrow(Value *value) {
+  setFlags(/*exact=*/true);
+  Value *bits = b.CreateBitCast(value, b.getInt32Ty());
+  Value *high = b.CreateLShr(bits, 16);
+  Value *odd = b.CreateAnd(high, b.getInt32(1));
+  Value *half = b.CreateAdd(odd, b.getInt32(0x7fff));
+  Value *rounded = b.CreateLShr(b.CreateAdd(bits, half), 16);
+  Value *quiet = b.CreateOr(high, b.getInt32(0x40));
+  Value *isNaN = b.CreateFCmpUNO(value, value);
+  return b.CreateTrunc(b.CreateSelect(isNaN, quiet, rounded), b.getInt16Ty());
+}
+
 Value *NodeEmitter::loadFrom(unsigned buffer, Value *offset) {
   Element type = g.buffers[buffer].type;
   Value *address =
-      b.CreateInBoundsGEP(memoryType(type), pointers[buffer], offset);
-  auto *load = b.CreateLoad(memoryType(type), address);
+      b.CreateInBoundsGEP(bufferType(type), pointers[buffer], offset);
+  auto *load = b.CreateLoad(bufferType(type), address);
   annotate(load, buffer);
   if (type == Element::I1)
     return b.CreateICmpNE(load, b.getInt8(0));
-  return load;
+  return type == Element::BF16 ? widen(load) : load;
 }
 
 void NodeEmitter::storeTo(unsigned buffer, Value *offset, Value *value) {
   Element type = g.buffers[buffer].type;
   if (type == Element::I1)
     value = b.CreateZExt(value, b.getInt8Ty());
+  if (type == Element::BF16)
+    value = narrow(value);
   Value *address =
-      b.CreateInBoundsGEP(memoryType(type), pointers[buffer], offset);
+      b.CreateInBoundsGEP(bufferType(type), pointers[buffer], offset);
   annotate(b.CreateStore(value, address), buffer);
 }
 
@@ -236,7 +262,7 @@ AllocaInst *NodeEmitter::allocateScalar(Element type) {
 }
 
 AllocaInst *NodeEmitter::allocateArray(Element type, DimMask axes) {
-  auto *slot = IRBuilder<>(entryEnd).CreateAlloca(memoryType(type),
+  auto *slot = IRBuilder<>(entryEnd).CreateAlloca(stackType(type),
                                                   b.getInt64(g.extentOf(axes)));
   slot->setAlignment(Align(64));
   return slot;
@@ -252,7 +278,7 @@ Value *NodeEmitter::arrayElement(AllocaInst *array, Element type,
   for (auto [dim, extent] : enumerate(g.extents))
     if (axes >> dim & 1)
       at = b.CreateNSWAdd(b.CreateNSWMul(at, b.getInt64(extent)), indices[dim]);
-  return b.CreateInBoundsGEP(memoryType(type), array, at);
+  return b.CreateInBoundsGEP(stackType(type), array, at);
 }
 
 Value *NodeEmitter::arrayElement(Node *node) {
@@ -276,7 +302,7 @@ Value *NodeEmitter::eval(Node *node) {
     return known;
   if (!arrays.count(node) || is_contained(defining, node))
     return define(node);
-  Value *value = b.CreateLoad(memoryType(node->type), arrayElement(node));
+  Value *value = b.CreateLoad(stackType(node->type), arrayElement(node));
   if (node->type == Element::I1)
     value = b.CreateICmpNE(value, b.getInt8(0));
   return inner[node] = value;
@@ -413,7 +439,7 @@ Value *NodeEmitter::evalCompare(Node *node, Value *lhs, Value *rhs) {
 /// Out of range, a float becomes the nearest integer.
 Value *NodeEmitter::convert(Value *value, Element from, Element to) {
   Type *type = typeOf(to);
-  if (from == to)
+  if (valueElement(from) == valueElement(to))
     return value;
   if (isFloat(from) && isFloat(to))
     return b.CreateFPCast(value, type);

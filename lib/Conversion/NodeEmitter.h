@@ -51,6 +51,7 @@ protected:
   llvm::Value *define(Node *node);
 
   llvm::Value *offset(const Linear &linear);
+  /// bf16 in memory is f32 here.
   llvm::Value *loadFrom(unsigned buffer, llvm::Value *offset);
   void storeTo(unsigned buffer, llvm::Value *offset, llvm::Value *value);
   /// Says that the instruction touches this buffer and no other.
@@ -85,7 +86,10 @@ private:
   llvm::Value *arrayElement(Node *node);
   void keepLoop(llvm::Instruction *latch);
   void setFlags(bool exact);
-  llvm::Type *memoryType(Element type);
+  llvm::Type *stackType(Element type);
+  llvm::Type *bufferType(Element type);
+  llvm::Value *widen(llvm::Value *bf16);
+  llvm::Value *narrow(llvm::Value *value);
 
   llvm::Module &module;
   llvm::Function *function;

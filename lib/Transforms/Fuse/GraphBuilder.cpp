@@ -130,7 +130,7 @@ private:
 
   Node *load(Value input, Linear address) {
     Node node(NodeKind::Load);
-    node.type = *elementOf(input);
+    node.type = valueElement(*elementOf(input));
     node.buffer = inputIndex[input];
     node.axes = address.axes();
     node.address = std::move(address);
@@ -191,7 +191,9 @@ private:
                              nodeOf(o.getOnFalse()));
         })
         .Case([&](ConvertOp o) {
-          return make.compute(Code::Convert, type(o), {nodeOf(o.getX())});
+          Node *x = nodeOf(o.getX());
+          bool same = x->type == type(o);
+          return same ? x : make.compute(Code::Convert, type(o), {x});
         })
         .Case([&](DropoutOp o) { return lowerDropout(o); })
         .Case([&](MaskPadOp o) { return lowerMaskPad(o); })
@@ -221,7 +223,7 @@ private:
     auto element = elementOf(op->getResult(0));
     if (!element)
       fail("unknown element type");
-    return element.value_or(Element::F32);
+    return valueElement(element.value_or(Element::F32));
   }
 
   Node *lowerPointwise(Operation *op) {

@@ -2,7 +2,8 @@
 //
 // Prints the time of kernels on one core, next to a copy of as many bytes: of
 // common patterns, or of the kernels of a local or fused module.
-// usage: kernel-benchmark [--llvm-ir FILE] [rows cols | MODULE.mlir]
+// usage: kernel-benchmark [--llvm-ir FILE] [--bf16] [rows cols | MODULE.mlir]
+//   --bf16   the patterns on bf16, but for those that are f32 by nature
 //
 //===----------------------------------------------------------------------===//
 
@@ -108,14 +109,15 @@ std::string replaceAll(std::string text, const std::string &from,
   return text;
 }
 
-std::string segmentText(const Case &c, int index, int64_t rows, int64_t cols) {
+std::string segmentText(const Case &c, int index, int64_t rows, int64_t cols,
+                        const std::string &element) {
   auto fill = [&](std::string text) {
     std::string r = std::to_string(rows), n = std::to_string(cols);
     text = replaceAll(text, "ROWS", r);
     text = replaceAll(text, "COLS", n);
-    text = replaceAll(text, "X", "tensor<" + r + "@" + n + "@f32>");
-    text = replaceAll(text, "T", "tensor<" + n + "@" + r + "@f32>");
-    text = replaceAll(text, "V", "tensor<" + n + "@f32>");
+    text = replaceAll(text, "X", "tensor<" + r + "@" + n + "@" + element + ">");
+    text = replaceAll(text, "T", "tensor<" + n + "@" + r + "@" + element + ">");
+    text = replaceAll(text, "V", "tensor<" + n + "@" + element + ">");
     text = replaceAll(text, "R", "tensor<" + r + "@f32>");
     text = replaceAll(text, "I", "tensor<" + r + "@i32>");
     return replaceAll(text, "@", "x");
@@ -123,6 +125,14 @@ std::string segmentText(const Case &c, int index, int64_t rows, int64_t cols) {
   return "stretto.segment @s" + std::to_string(index) + "(" +
          fill(c.arguments) + ") -> (" + fill(c.results) +
          ") attributes {direction = \"forward\"} {\n" + fill(c.body) + "\n}\n";
+}
+
+bool canFuse(const std::string &text, MLIRContext &context) {
+  ScopedDiagnosticHandler quiet(&context, [](Diagnostic &) {});
+  auto module = parseSourceString<ModuleOp>(text, &context);
+  PassManager passes(&context);
+  passes.addPass(createFusePass());
+  return module && succeeded(passes.run(*module));
 }
 
 void *allocate(Type type) {
@@ -133,6 +143,10 @@ void *allocate(Type type) {
     for (int64_t i = 0; i < tensor.getNumElements(); ++i)
       static_cast<float *>(data)[i] =
           float((i * 2654435761u >> 8 & 0xffff) - 30000) / 20000;
+  else if (tensor.getElementType().isBF16()) // in (-2, 2)
+    for (int64_t i = 0; i < tensor.getNumElements(); ++i)
+      static_cast<uint16_t *>(data)[i] =
+          uint16_t(0x3f00 | (i * 2654435761u >> 8 & 0x80ff));
   else
     for (int64_t i = 0; i < tensor.getNumElements(); ++i)
       static_cast<int32_t *>(data)[i] = int32_t(i * 40503u % 2048);
@@ -211,6 +225,9 @@ int main(int argc, char **argv) {
     irFile = argv[2];
     argc -= 2, argv += 2;
   }
+  bool isBf16 = argc > 1 && !std::strcmp(argv[1], "--bf16");
+  if (isBf16)
+    --argc, ++argv;
   int64_t rows = argc > 2 ? std::atoll(argv[1]) : 2048;
   int64_t cols = argc > 2 ? std::atoll(argv[2]) : 2048;
   DialectRegistry registry;
@@ -218,7 +235,10 @@ int main(int argc, char **argv) {
   MLIRContext context(registry, MLIRContext::Threading::DISABLED);
   std::string text;
   for (auto [index, c] : llvm::enumerate(cases))
-    text += segmentText(c, index, rows, cols);
+    if (std::string one =
+            segmentText(c, index, rows, cols, isBf16 ? "bf16" : "f32");
+        canFuse(one, context))
+      text += one;
   auto module = argc == 2 ? parseSourceFile<ModuleOp>(argv[1], &context)
                           : parseSourceString<ModuleOp>(text, &context);
   PassManager passes(&context);

@@ -2,6 +2,7 @@
 
 #include "KernelHarness.h"
 
+#include "LoadedKernels.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "stretto/Conversion/CompileKernels.h"
@@ -12,10 +13,7 @@
 #include "gtest/gtest.h"
 #include <cmath>
 #include <cstring>
-#include <dlfcn.h>
 #include <map>
-#include <sys/mman.h>
-#include <unistd.h>
 
 using namespace mlir;
 using namespace stretto;
@@ -72,34 +70,10 @@ private:
   std::shared_ptr<char> storage;
 };
 
-using KernelFn = void (*)(void *const *, const int64_t *);
-
-class SharedObject {
-public:
-  explicit SharedObject(const std::string &image) {
-    int file = memfd_create("kernels", 0);
-    EXPECT_EQ(write(file, image.data(), image.size()), ssize_t(image.size()));
-    std::string path = "/proc/self/fd/" + std::to_string(file);
-    handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    EXPECT_TRUE(handle) << dlerror();
-    close(file);
-  }
-  ~SharedObject() {
-    if (handle)
-      dlclose(handle);
-  }
-  KernelFn find(StringRef name) {
-    return reinterpret_cast<KernelFn>(dlsym(handle, name.str().c_str()));
-  }
-
-private:
-  void *handle = nullptr;
-};
-
 /// Executes a fused segment on one rank.
 class Rank {
 public:
-  Rank(SharedObject &code, ArrayRef<int64_t> coordinates) : code(code) {
+  Rank(LoadedKernels &code, ArrayRef<int64_t> coordinates) : code(code) {
     context.seed = seed;
     context.step = step;
     context.instance = instanceKey(instance);
@@ -144,7 +118,7 @@ private:
     std::vector<int64_t> scalars;
     for (Attribute scalar : op.getScalars())
       scalars.push_back(*context.scalar(op, scalar));
-    KernelFn kernel = code.find(op.getCallee());
+    KernelFn kernel = code.find(op.getCallee().str());
     ASSERT_TRUE(kernel) << op.getCallee().str();
     kernel(buffers.data(), scalars.data());
   }
@@ -174,7 +148,7 @@ private:
       }
   }
 
-  SharedObject &code;
+  LoadedKernels &code;
   EvalContext context;
   std::map<void *, Memory> unused;
   struct Less {
@@ -264,7 +238,7 @@ void expectSame(const std::string &segment, RunOptions options,
   compile.cpu = options.cpu;
   auto library = compileKernels(*fused, compile);
   ASSERT_TRUE(succeeded(library));
-  SharedObject code(library->image);
+  LoadedKernels code(library->image);
   auto segmentOp = fused->lookupSymbol<SegmentOp>("f");
   for (int64_t rank = 0; rank < machine.numRanks(); ++rank) {
     std::vector<Memory> memory;

@@ -30,6 +30,12 @@ using DimMask = uint64_t;
 
 enum class Element : uint8_t { F32, F64, BF16, F16, I1, I8, I32, I64 };
 
+/// The type that elements of a buffer are computed in. Nodes have no other:
+/// bf16 is widened when it is read and rounded once, when it is written.
+constexpr Element valueElement(Element buffer) {
+  return buffer == Element::BF16 ? Element::F32 : buffer;
+}
+
 /// constant + sum of coefficient * loop index + sum of multiplier * launch
 /// scalar.
 struct Linear {
