@@ -316,7 +316,7 @@ int Compilation::checkMemory() {
   if (!plan.memoryBytes || arena <= uint64_t(*plan.memoryBytes))
     return exitOk;
   auto of = [&](program::Region region) {
-    return readableBytes(rows[size_t(region)].bytes);
+    return readableBytes(rows[size_t(region)].held());
   };
   Diagnostics diagnostics;
   (void)diagnostics.error(
@@ -333,7 +333,8 @@ int Compilation::checkMemory() {
           of(program::Region::Optimizer) + ", gradients " +
           of(program::Region::Gradients) + ", activations " +
           of(program::Region::Activations) + ", scratch " +
-          of(program::Region::Scratch) + "; smaller are " +
+          of(program::Region::Scratch) + ", gathered parameters " +
+          of(program::Region::Working) + "; smaller are " +
           (plan.recomputesToFit() ? "" : "'recompute: auto', ") +
           "more micro-batches, more tensor parallelism, or sharded state "
           "('zero')");

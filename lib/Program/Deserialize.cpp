@@ -45,7 +45,10 @@ public:
     builder.setInsertionPointToEnd(module->getBody());
     for (const auto &region : table.regions)
       exec::RegionOp::create(builder, loc, exec::Region(region->region),
-                             region->bytes, IntegerAttr());
+                             region->bytes,
+                             region->live
+                                 ? builder.getI64IntegerAttr(region->live)
+                                 : IntegerAttr());
     for (const auto &segment : table.segments)
       add(*segment);
     for (const auto &parameter : table.parameters)
@@ -316,7 +319,10 @@ private:
           FlatSymbolRefAttr::get(context, table.segments[call->segment]->name),
           slots(call->arguments), slot(call->scratch),
           builder.getStringAttr(call->instance),
-          builder.getI64IntegerAttr(call->microbatch));
+          builder.getI64IntegerAttr(call->microbatch),
+          builder.getI64IntegerAttr(call->stream),
+          builder.getDenseI64ArrayAttr(
+              SmallVector<int64_t>(call->after.begin(), call->after.end())));
   }
 
   OpBuilder builder;

@@ -98,7 +98,7 @@ private:
   /// What is overwritten came from nowhere before.
   void drop(const MemoryRange &written) {
     llvm::erase_if(wanted, [&](const MemoryRange &range) {
-      return range.region == written.region &&
+      return sharesMemory(range.region, written.region) &&
              written.bytes.begin <= range.bytes.begin &&
              range.bytes.end <= written.bytes.end;
     });

@@ -40,8 +40,8 @@ MemoryState::Pieces::iterator MemoryState::cut(ByteRange range) {
   return pieces.lower_bound(range.begin);
 }
 
-void MemoryState::set(ByteRange range, Stamp writer, int64_t call,
-                      bool asBuffer, uint64_t value) {
+void MemoryState::set(ByteRange range, const Toucher &writer, bool asBuffer,
+                      uint64_t value) {
   if (range.begin == range.end)
     return;
   auto first = cut(range);
@@ -53,8 +53,9 @@ void MemoryState::set(ByteRange range, Stamp writer, int64_t call,
   piece.asBuffer = asBuffer;
   piece.buffer = range;
   piece.value = value;
-  piece.writer = writer;
-  piece.call = call;
+  piece.writer = writer.stamp;
+  piece.call = writer.call;
+  piece.inScratch = writer.inScratch;
   pieces[range.begin] = std::move(piece);
 }
 
@@ -64,12 +65,14 @@ Hazard MemoryState::read(ByteRange range, const Toucher &toucher,
   for (auto piece = cut(range);
        piece != pieces.end() && piece->first < range.end; ++piece) {
     Piece &here = piece->second;
-    if (!here.written || (perCall && here.call != toucher.call))
+    bool isForeign = here.inScratch && here.call != toucher.call;
+    if (!here.written || isForeign)
       worst = Hazard::Uninitialized;
     else if (!happenedBefore(here.writer, *toucher.clock))
       worst = Hazard::ReadAfterWrite;
-    else if (here.asBuffer && (!(here.buffer == range) ||
-                               (value && here.value && value != here.value)))
+    else if (here.inScratch != toucher.inScratch ||
+             (here.asBuffer && (!(here.buffer == range) ||
+                                (value && here.value && value != here.value))))
       worst = Hazard::OtherBuffer;
     // A later read of the same stream stands for the earlier ones.
     auto *mine = llvm::find_if(here.readers, [&](Stamp reader) {
@@ -97,7 +100,7 @@ Hazard MemoryState::write(ByteRange range, const Toucher &toucher,
       if (!happenedBefore(reader, *toucher.clock))
         worst = Hazard::WriteAfterRead;
   }
-  set(range, toucher.stamp, toucher.call, asBuffer, value);
+  set(range, toucher, asBuffer, value);
   return worst;
 }
 
@@ -113,6 +116,6 @@ llvm::SmallVector<int64_t, 2> MemoryState::writersOf(ByteRange range) {
 bool MemoryState::holdsBuffer(ByteRange range) const {
   auto piece = pieces.find(range.begin);
   return piece != pieces.end() && piece->second.written &&
-         piece->second.end == range.end &&
+         piece->second.end == range.end && !piece->second.inScratch &&
          (!piece->second.asBuffer || piece->second.buffer == range);
 }

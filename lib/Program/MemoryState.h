@@ -15,6 +15,7 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
+#include <algorithm>
 #include <cstdint>
 #include <map>
 
@@ -42,17 +43,24 @@ struct ByteRange {
   }
 };
 
+/// `into` knows what `other` does.
+inline void join(VectorClock &into, const VectorClock &other) {
+  for (size_t i = 0; i < other.size(); ++i)
+    into[i] = std::max(into[i], other[i]);
+}
+
 /// A command that touches memory.
 struct Toucher {
   Stamp stamp;
   const VectorClock *clock; ///< what the command knows, itself included
   int64_t call;
+  bool inScratch = false; ///< of its call: nobody else's to read
 };
 
 /// What is wrong with an access.
 enum class Hazard {
   None,
-  Uninitialized,  ///< nothing wrote the bytes (scratch: in this call)
+  Uninitialized,  ///< nothing wrote the bytes, but another call as scratch
   OtherBuffer,    ///< they were written as another buffer or value
   ReadAfterWrite, ///< the writer may still be at work
   WriteAfterRead, ///< a reader may still be at work
@@ -61,11 +69,11 @@ enum class Hazard {
 
 class MemoryState {
 public:
-  /// `perCall`: what a call leaves behind does not count as written.
-  explicit MemoryState(bool perCall = false) : perCall(perCall) {}
-
   /// Written by the host before the function, as one buffer.
-  void initialize(ByteRange range) { set(range, {}, -1, true); }
+  void initialize(ByteRange range) {
+    static const VectorClock nothing;
+    set(range, {{}, &nothing, -1}, true, 0);
+  }
   /// `value`: the number of what is read, 0 when it has none.
   Hazard read(ByteRange range, const Toucher &toucher, uint64_t value = 0);
   /// `asBuffer`: later reads must be of the same range and of the same value.
@@ -85,6 +93,7 @@ private:
     uint64_t value = 0; ///< and as which value
     Stamp writer;
     int64_t call = -1;
+    bool inScratch = false; ///< of the call
     llvm::SmallVector<Stamp, 2> readers;
   };
   using Pieces = std::map<uint64_t, Piece>; // by first byte, no gaps between
@@ -92,10 +101,9 @@ private:
   /// Cuts pieces at the borders of `range`; returns the first inside.
   Pieces::iterator cut(ByteRange range);
   void cutAt(uint64_t at);
-  void set(ByteRange range, Stamp writer, int64_t call, bool asBuffer,
-           uint64_t value = 0);
+  void set(ByteRange range, const Toucher &writer, bool asBuffer,
+           uint64_t value);
 
-  bool perCall;
   Pieces pieces;
 };
 

@@ -32,13 +32,18 @@ inline llvm::StringRef text(const flatbuffers::String *string) {
 inline bool reads(program::Access access) { return uint8_t(access) & 1; }
 inline bool writes(program::Access access) { return uint8_t(access) & 2; }
 
+/// Whether offsets in the two mean the same bytes.
+inline bool sharesMemory(program::Region a, program::Region b) {
+  return a == b || (runtime::isTransient(a) && runtime::isTransient(b));
+}
+
 /// Bytes of one region.
 struct MemoryRange {
   program::Region region;
   ByteRange bytes;
 
   bool overlaps(const MemoryRange &other) const {
-    return region == other.region && bytes.overlaps(other.bytes);
+    return sharesMemory(region, other.region) && bytes.overlaps(other.bytes);
   }
   bool operator==(const MemoryRange &other) const {
     return region == other.region && bytes == other.bytes;
@@ -67,6 +72,12 @@ inline uint64_t valueOf(const program::Call &call,
   if (operand.space() == program::Space::Local)
     return operand.index() + 1 - (old && writes(operand.access()));
   return call.arguments()->Get(operand.index())->value();
+}
+
+/// The stream that a command of `call` runs on.
+inline unsigned streamOf(const program::Call &call,
+                         const program::Command &command) {
+  return command.stream() ? command.stream() : call.stream();
 }
 
 inline const program::Segment &segmentOf(const program::Program &program,

@@ -137,6 +137,7 @@ private:
       auto entry = std::make_unique<program::Region_T>();
       entry->region = program::Region(region.getRegion());
       entry->bytes = region.getBytes();
+      entry->live = region.getLive().value_or(0);
       table.regions.push_back(std::move(entry));
     }
     for (auto function : module.getOps<exec::FunctionOp>())
@@ -182,12 +183,8 @@ private:
 
   LogicalResult fill(program::CommandT &command, exec::SegmentOp segment,
                      Operation *op) {
-    int64_t stream = op->getAttrOfType<IntegerAttr>("stream").getInt();
-    constexpr int64_t maxStreams = 1 << 16;
-    if (stream < 0 || stream >= maxStreams - 1)
-      return op->emitOpError("stream ") << stream << " is out of range";
-    streams = std::max<uint16_t>(streams, stream + 1);
-    command.stream = stream;
+    if (failed(setStream(op, command.stream)))
+      return failure();
     for (Attribute attribute : exec::operandsOf(op))
       command.operands.push_back(toOperand(cast<exec::OperandAttr>(attribute)));
     command.location =
@@ -205,6 +202,16 @@ private:
         .Default([](Operation *op) {
           return op->emitOpError("is no command of a segment");
         });
+  }
+
+  LogicalResult setStream(Operation *op, uint16_t &field) {
+    int64_t stream = op->getAttrOfType<IntegerAttr>("stream").getInt();
+    constexpr int64_t maxStreams = 1 << 16;
+    if (stream < 0 || stream >= maxStreams - 1)
+      return op->emitOpError("stream ") << stream << " is out of range";
+    streams = std::max<uint16_t>(streams, stream + 1);
+    field = stream;
+    return success();
   }
 
   static StringRef nameOf(Operation *op) {
@@ -390,6 +397,14 @@ private:
     call->instance = op.getInstance().str();
     call->instance_key = llvm::xxh3_64bits(op.getInstance());
     call->microbatch = op.getMicrobatch();
+    if (failed(setStream(op, call->stream)))
+      return failure();
+    for (int64_t before : op.getAfter()) {
+      if (before < 0 || before >= int64_t(calls.size()))
+        return op.emitOpError("starts after call ")
+               << before << ", but " << calls.size() << " calls come before it";
+      call->after.push_back(before);
+    }
     calls.push_back(std::move(call));
     return success();
   }

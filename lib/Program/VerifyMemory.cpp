@@ -40,31 +40,59 @@ public:
       : program(program.table()), function(function), findings(findings),
         isTrain(text(function.name()) == "train") {
     memory.resize(runtime::numRegions);
-    memory[size_t(Region::Scratch)] = MemoryState(/*perCall=*/true);
-    clocks.assign(program.table().streams(),
-                  VectorClock(program.table().streams(), 0));
+    nothing.assign(program.table().streams(), 0);
+    clocks.assign(program.table().streams(), nothing);
+    ends.reserve(count(function.calls()));
     useful.resize(count(function.calls()));
   }
 
   void run() {
     initialize();
     for (const program::Call *call : all(function.calls())) {
-      events.clear();
+      begin(*call);
       for (const program::Command *command :
            all(segmentOf(program, *call).commands())) {
         visit(*call, *command);
         if (findings.enough())
           return;
       }
+      end(*call);
       ++callIndex;
     }
     checkEnd();
   }
 
 private:
+  /// Transient regions are one memory.
   MemoryState &at(const MemoryRange &range) {
-    return memory[size_t(range.region)];
+    bool shared = runtime::isTransient(range.region);
+    return memory[size_t(shared ? Region::Scratch : range.region)];
   }
+
+  /// What each command of the call waits for.
+  void begin(const program::Call &call) {
+    events.clear();
+    begun.clear();
+    start = nothing;
+    for (uint32_t before : all(call.after()))
+      join(start, ends[before]);
+    enter(call.stream());
+  }
+  /// The first command of the call on a stream waits there.
+  void enter(unsigned stream) {
+    if (llvm::is_contained(begun, stream))
+      return;
+    begun.push_back(stream);
+    join(clocks[stream], start);
+  }
+  /// A call has ended when its commands have on all their streams.
+  void end(const program::Call &call) {
+    VectorClock known = clocks[call.stream()];
+    for (unsigned stream : begun)
+      join(known, clocks[stream]);
+    ends.push_back(std::move(known));
+  }
+
   void initialize(const program::Slot *slot) {
     if (slot)
       at(rangeOf(*slot)).initialize(rangeOf(*slot).bytes);
@@ -83,16 +111,14 @@ private:
   }
 
   void visit(const program::Call &call, const program::Command &command) {
-    unsigned stream = command.stream();
+    unsigned stream = streamOf(call, command);
+    enter(stream);
     VectorClock &clock = clocks[stream];
     if (const program::Wait *wait = command.payload_as_Wait())
-      for (auto [mine, other] : llvm::zip(clock, events[wait->event()]))
-        mine = std::max(mine, other);
+      join(clock, events[wait->event()]);
     Toucher toucher{{stream, ++clock[stream]}, &clock, callIndex};
     if (const program::Record *record = command.payload_as_Record())
       events[record->event()] = clock;
-    if (const program::Collective *collective = command.payload_as_Collective())
-      visit(*collective, command, toucher);
     checkOverlap(call, command);
     bool asBuffer = !command.payload_as_Fill();
     // All reads of a command come before its writes.
@@ -107,9 +133,15 @@ private:
   void read(const program::Call &call, const program::Command &command,
             const program::Operand &operand, const Toucher &toucher) {
     MemoryRange range = rangeOf(call, operand);
-    report(at(range).read(range.bytes, toucher, valueOf(call, operand, true)),
+    report(at(range).read(range.bytes, placed(toucher, operand),
+                          valueOf(call, operand, true)),
            call, command, range);
     markUseful(range);
+  }
+
+  static Toucher placed(Toucher toucher, const program::Operand &operand) {
+    toucher.inScratch = operand.space() == program::Space::Local;
+    return toucher;
   }
 
   /// The calls that wrote what others need are no waste.
@@ -131,23 +163,9 @@ private:
       report("writes what only 'train' may change", call, command, range);
     if (kept || range.region == Region::State)
       useful[callIndex] = true;
-    report(at(range).write(range.bytes, toucher, asBuffer,
+    report(at(range).write(range.bytes, placed(toucher, operand), asBuffer,
                            valueOf(call, operand, false)),
            call, command, range);
-  }
-
-  /// Members of a group must meet in the same order: two collectives of one
-  /// group must be ordered.
-  void visit(const program::Collective &collective,
-             const program::Command &command, const Toucher &toucher) {
-    auto [last, isFirst] =
-        lastOfGroup.try_emplace(collective.group(), toucher.stamp);
-    if (!isFirst && !happenedBefore(last->second, *toucher.clock))
-      findings.error(text(command.location()) +
-                     ": is not ordered after the collective before it in "
-                     "group " +
-                     Twine(collective.group()) + ": an event is missing");
-    last->second = toucher.stamp;
   }
 
   /// What a command writes is nothing else that it touches; an all-reduce may
@@ -220,9 +238,12 @@ private:
   Findings &findings;
   bool isTrain;
   std::vector<MemoryState> memory; // by region
+  VectorClock nothing;
   std::vector<VectorClock> clocks; // by stream
-  llvm::DenseMap<uint32_t, VectorClock> events;
-  llvm::DenseMap<uint32_t, Stamp> lastOfGroup;
+  std::vector<VectorClock> ends;   // by call that has ended
+  VectorClock start;               // of the current call
+  SmallVector<unsigned, 2> begun;  // its streams so far
+  llvm::DenseMap<uint32_t, VectorClock> events; // of the current call
   std::vector<bool> useful; // by call
   int64_t callIndex = 0;
 };

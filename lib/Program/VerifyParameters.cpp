@@ -146,7 +146,8 @@ std::vector<program::AxisRef> gatheredAxes(const program::Program &program,
       program::Region source =
           rangeOf(*call, *command->operands()->Get(0)).region;
       if (source == program::Region::Parameters ||
-          source == program::Region::Gradients)
+          source == program::Region::Gradients ||
+          source == program::Region::Working)
         continue;
       for (const program::AxisRef *ref :
            all(program.groups()->Get(gather->group())->axes()))
@@ -179,9 +180,12 @@ static void verifyDisjoint(const program::Program &program,
     for (const program::Slot *slot : all(parameter->moments()))
       own(slot);
   }
-  llvm::sort(owned, [](const Owned &lhs, const Owned &rhs) {
-    return std::pair(lhs.range.region, lhs.range.bytes.begin) <
-           std::pair(rhs.range.region, rhs.range.bytes.begin);
+  auto placeOf = [](program::Region region) {
+    return runtime::isTransient(region) ? program::Region::Scratch : region;
+  };
+  llvm::sort(owned, [&](const Owned &lhs, const Owned &rhs) {
+    return std::pair(placeOf(lhs.range.region), lhs.range.bytes.begin) <
+           std::pair(placeOf(rhs.range.region), rhs.range.bytes.begin);
   });
   for (size_t i = 1; i < owned.size(); ++i)
     if (owned[i].range.overlaps(owned[i - 1].range))

@@ -69,14 +69,14 @@ module attributes {stretto.mesh = #stretto.mesh<dp = 2>} {
   }
 
   // Two activations of 128 bytes and one loss value live at a time, whatever the
-  // number of micro-batches.
+  // number of micro-batches. They lie after the gradients, scratch after them.
   // CHECK: program.region parameters 256 live 256
   // CHECK: program.region optimizer 256 live 256
   // CHECK: program.region gradients 384 live 384
   // CHECK: program.region inputs 320 live 320
   // CHECK: program.region outputs 64 live 64
-  // CHECK: program.region activations 256 live 256
-  // CHECK: program.region scratch 64 live 64
+  // CHECK: program.region activations 640 live 256
+  // CHECK: program.region scratch 704 live 64
   // CHECK: program.parameter "l.w" f32 [8, 8] on <mesh<dp = 2>, {{.*}}> init <normal(2.000000e-02)> at parameters[0, 256] gradient gradients[64, 256 : [[G:[0-9]+]]] moments (optimizer[0, 256])
 
   // CHECK-LABEL: program.function @train
@@ -85,14 +85,14 @@ module attributes {stretto.mesh = #stretto.mesh<dp = 2>} {
   // CHECK-NEXT: program.output "loss" f32 [] at (outputs[0, 4])
   // One fill for the accumulator and both sums.
   // CHECK-NEXT: program.call @fill.384(gradients[0, 384 : {{[0-9]+}}])
-  // CHECK-NEXT: program.call @l.fwd(inputs[0, 128], parameters[0, 256], activations[0, 128 : [[A:[0-9]+]]]) instance "l"
-  // CHECK-NEXT: program.call @loss.fwd(activations[0, 128 : [[A]]], gradients[[S:.*]], activations[128, 128 : [[D:[0-9]+]]]) instance "loss"
-  // CHECK-NEXT: program.call @l.bwd(inputs[0, 128], activations[128, 128 : [[D]]], gradients[64, 256 : [[G]]]) instance "l"
-  // CHECK-NEXT: program.call @l.fwd(inputs[128, 128], parameters[0, 256], activations[0, 128 : [[B:[0-9]+]]]) instance "l" microbatch 1
-  // CHECK-NEXT: program.call @loss.fwd(activations[0, 128 : [[B]]], gradients[[S]], activations[128, 128 : [[E:[0-9]+]]]) instance "loss" microbatch 1
-  // CHECK-NEXT: program.call @l.bwd(inputs[128, 128], activations[128, 128 : [[E]]], gradients[64, 256 : [[G]]]) instance "l" microbatch 1
+  // CHECK-NEXT: program.call @l.fwd(inputs[0, 128], parameters[0, 256], activations[384, 128 : [[A:[0-9]+]]]) instance "l"
+  // CHECK-NEXT: program.call @loss.fwd(activations[384, 128 : [[A]]], gradients[[S:.*]], activations[512, 128 : [[D:[0-9]+]]]) instance "loss"
+  // CHECK-NEXT: program.call @l.bwd(inputs[0, 128], activations[512, 128 : [[D]]], gradients[64, 256 : [[G]]]) instance "l"
+  // CHECK-NEXT: program.call @l.fwd(inputs[128, 128], parameters[0, 256], activations[384, 128 : [[B:[0-9]+]]]) instance "l" microbatch 1
+  // CHECK-NEXT: program.call @loss.fwd(activations[384, 128 : [[B]]], gradients[[S]], activations[512, 128 : [[E:[0-9]+]]]) instance "loss" microbatch 1
+  // CHECK-NEXT: program.call @l.bwd(inputs[128, 128], activations[512, 128 : [[E]]], gradients[64, 256 : [[G]]]) instance "l" microbatch 1
   // CHECK-NEXT: program.call @l.reduce(gradients[64, 256 : [[G]]], gradients[{{.*}}, 4 : {{[0-9]+}}]) instance "l"
-  // CHECK-NEXT: program.call @finish(gradients[[S]], outputs[0, 4], {{.*}}) using scratch[0, 64] instance ""
+  // CHECK-NEXT: program.call @finish(gradients[[S]], outputs[0, 4], {{.*}}) using scratch[640, 64] instance ""
   // CHECK-NEXT: program.call @l.update(parameters[0, 256], gradients[64, 256 : [[G]]], optimizer[0, 256], inputs[256, 16], {{.*}}) instance "l"
   stretto.step @train(%w: tensor<8x8xf32> {stretto.binding = "param:l.w", stretto.init = #stretto.init<normal(0.02)>, stretto.dist = #stretto.dist<mesh<dp = 2>, [{}, {}]>, stretto.global_shape = array<i64: 8, 8>},
                       %m: tensor<8x8xf32> {stretto.binding = "moment1:l.w"},

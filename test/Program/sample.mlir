@@ -16,6 +16,7 @@ module attributes {stretto.mesh = #stretto.mesh<dp = 2, tp = 4>} {
   program.region outputs 64
   program.region activations 8192
   program.region scratch 16384
+  program.region working 8192 live 1024
   // CHECK-LABEL: program.segment @all(
   program.segment @all(x: 1024 r, y: 1024 rw, "new z": 4096 rw) scratch 16384 {
     program.launch @k1(r arg0[0, 1024], w arg1[0, 1024]) scalars [#stretto.offset<mesh<dp = 2, tp = 4>, [tp:(2)2 * 8, dp * 16], microbatch * 32>, "seed", "step", "instance", "microbatch", 7] {stream = 1 : i64}
@@ -39,5 +40,7 @@ module attributes {stretto.mesh = #stretto.mesh<dp = 2, tp = 4>} {
     program.input "x" i32 [8, 16] dims ["batch", "_"] on <mesh<dp = 2, tp = 4>, [{dp}, {}]> at (inputs[0, 256], inputs[256, 256])
     program.output "loss" f32 [] on <mesh<dp = 2, tp = 4>, []> at (outputs[0, 4])
     program.call @all(parameters[0, 1024], activations[0, 1024], activations[1024, 4096 : 12]) using scratch[0, 16384] instance "layers.3" microbatch 1
+    // CHECK: instance "layers.4" microbatch 1 stream 1 after [0]
+    program.call @all(parameters[0, 1024], working[0, 1024], activations[1024, 4096]) using scratch[0, 16384] instance "layers.4" microbatch 1 stream 1 after [0]
   }
 }

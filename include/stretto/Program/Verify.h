@@ -24,10 +24,10 @@ namespace stretto {
 ///    the names; a slot of an input belongs to the call's micro-batch
 ///  - memory, per function, calls expanded: reads find bytes that were written
 ///    (in this call, for scratch) and as the same buffer; commands of different
-///    streams that touch the same bytes, one writing, are ordered by events,
-///    and so are collectives of one group; operands of one command do not
-///    overlap unless it works in place; host inputs are not written, parameters
-///    and moments in "train" only; outputs and gradients are written in the end
+///    streams that touch the same bytes, one writing, are ordered by events and
+///    by what calls start after; operands of one command do not overlap unless
+///    it works in place; host inputs are not written, parameters and moments in
+///    "train" only; outputs and gradients are written in the end
 ///  - parameters: their memory is disjoint; "train" updates each with its
 ///  moments
 ///    exactly once, in a call that is given its gradient; a gradient is summed

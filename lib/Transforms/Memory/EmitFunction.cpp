@@ -128,15 +128,16 @@ void FunctionEmitter::emitCall(const PlannedStep &step,
     loc = stepCall.invoke.getLoc();
     microbatch = stepCall.microbatch;
     if (uint64_t bytes = segments.find(stepCall.segment)->second.scratchBytes())
-      scratch =
-          exec::SlotAttr::get(context, exec::Region::Scratch, 0, bytes, 0);
+      scratch = exec::SlotAttr::get(context, exec::Region::Scratch,
+                                    step.plan.scratchOffset(), bytes, 0);
   } else {
     segment = helperSegment(slots.size() == 1,
                             cast<exec::SlotAttr>(slots[0]).getBytes());
   }
   exec::CallOp::create(builder, loc, segment, builder.getArrayAttr(slots),
                        scratch, instance,
-                       builder.getI64IntegerAttr(microbatch));
+                       builder.getI64IntegerAttr(microbatch), IntegerAttr(),
+                       DenseI64ArrayAttr());
 }
 
 void FunctionEmitter::emitBindings(const PlannedStep &planned) {
@@ -259,11 +260,8 @@ void FunctionEmitter::emitRegions(ArrayRef<PlannedStep> steps,
   for (unsigned i = 0; i < numRegions; ++i) {
     auto region = exec::Region(i);
     RegionUse use = {persistent.bytes(region), persistent.bytes(region)};
-    for (const PlannedStep &step : steps) {
+    for (const PlannedStep &step : steps)
       use.fit(step.plan.use(region));
-      if (region == exec::Region::Scratch)
-        use.fit({step.plan.scratchBytes(), step.plan.scratchBytes()});
-    }
     if (use.bytes)
       exec::RegionOp::create(builder, builder.getUnknownLoc(), region,
                              use.bytes, builder.getI64IntegerAttr(use.live));

@@ -216,8 +216,8 @@ private:
                            exec::tensorBytes(calls.values[result].type));
       storageOf[result] = place;
     }
-    plan.scratch = std::max(plan.scratch,
-                            segments.find(call.segment)->second.scratchBytes());
+    scratch = std::max(scratch,
+                       segments.find(call.segment)->second.scratchBytes());
     add(std::move(planned));
   }
 
@@ -257,8 +257,13 @@ private:
     uint64_t zeroBytes = layOutZeros();
     for (exec::Region region : {exec::Region::Inputs, exec::Region::Outputs})
       layOutSequence(region);
+    use(exec::Region::Gradients) = {zeroBytes, zeroBytes};
     layOutLifetimes(exec::Region::Gradients, zeroBytes);
-    layOutLifetimes(exec::Region::Activations, 0);
+    uint64_t end = exec::alignUp(use(exec::Region::Gradients).bytes);
+    layOutLifetimes(exec::Region::Activations, end);
+    end = std::max(end, exec::alignUp(use(exec::Region::Activations).bytes));
+    plan.scratchBegin = scratch ? end : 0;
+    use(exec::Region::Scratch) = {scratch ? end + scratch : 0, scratch};
   }
 
   RegionUse &use(exec::Region region) { return plan.uses[unsigned(region)]; }
@@ -304,7 +309,8 @@ private:
     Packing packing = pack(lifetimes, exec::bufferAlignment);
     for (auto [storage, offset] : llvm::zip(packed, packing.offsets))
       storage->offset = base + offset;
-    use(region) = {base + packing.bytes, base + packing.live};
+    if (!packed.empty())
+      use(region) = {base + packing.bytes, use(region).live + packing.live};
   }
 
   StepOp step;
@@ -314,6 +320,7 @@ private:
   StepPlan &plan;
   SmallVector<unsigned> storageOf; // by value
   SmallVector<unsigned> zeros, kept;
+  uint64_t scratch = 0; // the most that a call takes
   llvm::StringMap<unsigned> persistentStorage; // by binding
 };
 } // namespace stretto

@@ -28,7 +28,7 @@ struct RegionUse {
   }
 };
 
-constexpr unsigned numRegions = 8;
+constexpr unsigned numRegions = 9;
 
 /// Memory that functions share: "param:NAME" and "moment1:NAME" by binding.
 class PersistentMemory {
@@ -76,7 +76,8 @@ public:
     return slot(context, results[result]);
   }
   RegionUse use(exec::Region region) const { return uses[unsigned(region)]; }
-  uint64_t scratchBytes() const { return scratch; }
+  /// Where the scratch of every call begins.
+  uint64_t scratchOffset() const { return scratchBegin; }
 
 private:
   friend class StepPlanner;
@@ -85,7 +86,7 @@ private:
   llvm::SmallVector<llvm::SmallVector<unsigned>> arguments; // storages
   llvm::SmallVector<unsigned> results;                      // storages
   RegionUse uses[numRegions];
-  uint64_t scratch = 0;
+  uint64_t scratchBegin = 0;
 };
 
 } // namespace stretto

@@ -44,8 +44,6 @@ private:
 
 constexpr uint32_t quietNan = 0x7fc00000;
 
-uint64_t alignUp(uint64_t bytes) { return (bytes + 63) / 64 * 64; }
-
 class ExecutorImpl final : public Executor {
 public:
   ExecutorImpl(std::shared_ptr<const Program> program, World &world,
@@ -163,10 +161,7 @@ public:
   World &world() const override { return ranks; }
   uint64_t seed() const override { return seedValue; }
   uint64_t arenaBytes() const override {
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < numRegions; ++i)
-      bytes += alignUp(loaded->regionBytes(program::Region(i)));
-    return bytes;
+    return loaded->arenaBytes();
   }
   std::vector<ProfileEntry> profile() const override {
     return counters.profileEntries();
@@ -218,11 +213,9 @@ private:
 
   Status allocateArena() {
     STRETTO_ASSIGN(void *arena, device.allocate(arenaBytes()));
-    char *next = static_cast<char *>(arena);
-    for (size_t i = 0; i < numRegions; ++i) {
-      regions[i] = next;
-      next += alignUp(loaded->regionBytes(program::Region(i)));
-    }
+    for (size_t i = 0; i < numRegions; ++i)
+      regions[i] = static_cast<char *>(arena) +
+                   loaded->regionStart(program::Region(i));
     return Status::ok();
   }
 

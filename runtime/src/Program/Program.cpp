@@ -4,6 +4,7 @@
 
 #include "Verifier.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace stretto::runtime {
@@ -47,6 +48,31 @@ static Mesh meshOf(const program::Program &table) {
   return Mesh(std::move(sizes));
 }
 
+/// Ranges of their own first, then the one that transient regions share.
+void Program::layOutRegions() {
+  constexpr uint64_t alignment = 64;
+  auto aligned = [](uint64_t bytes) {
+    return (bytes + alignment - 1) / alignment * alignment;
+  };
+  for (const program::Region_ *region : all(root->regions())) {
+    regions[size_t(region->region())] = region->bytes();
+    live[size_t(region->region())] =
+        region->live() ? region->live() : region->bytes();
+  }
+  for (size_t i = 0; i < numRegions; ++i)
+    if (!isTransient(program::Region(i))) {
+      starts[i] = arena;
+      arena += aligned(regions[i]);
+    }
+  uint64_t shared = 0;
+  for (size_t i = 0; i < numRegions; ++i)
+    if (isTransient(program::Region(i))) {
+      starts[i] = arena;
+      shared = std::max(shared, aligned(regions[i]));
+    }
+  arena += shared;
+}
+
 Result<std::shared_ptr<const Program>> Program::load(Bytes bytes) {
   constexpr size_t smallest = 8, largest = size_t(1) << 31;
   if (bytes.size < smallest || bytes.size >= largest)
@@ -60,8 +86,7 @@ Result<std::shared_ptr<const Program>> Program::load(Bytes bytes) {
   STRETTO_TRY(verifyMeaning(*loaded->root));
   loaded->deviceMesh = meshOf(*loaded->root);
   loaded->programHash = xxh3(own);
-  for (const program::Region_ *region : all(loaded->root->regions()))
-    loaded->regions[size_t(region->region())] = region->bytes();
+  loaded->layOutRegions();
   return std::shared_ptr<const Program>(std::move(loaded));
 }
 

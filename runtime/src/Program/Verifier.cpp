@@ -4,7 +4,8 @@
 //  - version, mesh (axes of at least 1, at most 2^31 ranks), groups
 //  - regions (each once; sum below 2^62)
 //  - segments and their commands (VerifyCommand.cpp)
-//  - functions: calls give every segment what it needs, within the regions
+//  - functions: calls give every segment what it needs, within the regions;
+//    they start after earlier calls of other streams only
 //  - bindings and parameters: boxes fit their slots
 //
 //===----------------------------------------------------------------------===//
@@ -112,6 +113,10 @@ Status verifyRegions(const program::Program &program, Regions &bytes) {
       return reject("region ", EnumNameRegion(region->region()),
                     " is given twice");
     seen[index] = true;
+    if (region->live() > region->bytes())
+      return reject("region ", EnumNameRegion(region->region()), " has ",
+                    region->bytes(), " bytes, ", region->live(),
+                    " of them alive");
     bytes[index] = region->bytes();
     sum = saturatingAdd(sum, saturatingAdd(region->bytes(), 64));
   }
@@ -178,6 +183,26 @@ Status verifyCall(const program::Program &program, const Regions &regions,
                     .within("scratch"));
   if (call.microbatch() < 0)
     return reject("micro-batch ", call.microbatch());
+  if (call.stream() >= program.streams())
+    return reject("stream ", call.stream(), " of ", program.streams());
+  return Status::ok();
+}
+
+/// `call` is the one with this index in `function`.
+Status verifyAfter(const Function &function, const Call &call, size_t index) {
+  int64_t last = -1;
+  for (uint32_t before : all(call.after())) {
+    if (before >= index)
+      return reject("starts after call ", before,
+                    ", which does not come before it");
+    if (int64_t(before) <= last)
+      return reject("starts after call ", before, " and call ", last,
+                    ", which is not ascending");
+    if (function.calls()->Get(before)->stream() == call.stream())
+      return reject("starts after call ", before,
+                    ", which is on the same stream ", call.stream());
+    last = before;
+  }
   return Status::ok();
 }
 
@@ -237,6 +262,7 @@ Status verifyFunction(const program::Program &program, const Regions &regions,
     std::string where =
         concat("call ", index++, " (", text(call->instance()), ")");
     STRETTO_TRY(verifyCall(program, regions, *call).within(where));
+    STRETTO_TRY(verifyAfter(function, *call, index - 1).within(where));
     commands += count(program.segments()->Get(call->segment())->commands());
     if (commands > maxExpandedCommands)
       return reject("more than ", maxExpandedCommands, " commands");

@@ -13,9 +13,16 @@ using nlohmann::ordered_json;
 
 std::string memoryJson(const Executor &executor) {
   ordered_json memory;
-  for (size_t region = 0; region < numRegions; ++region)
-    memory[program::EnumNameRegion(program::Region(region))] =
-        executor.program().regionBytes(program::Region(region));
+  uint64_t held = 0;
+  for (size_t i = 0; i < numRegions; ++i) {
+    auto region = program::Region(i);
+    uint64_t bytes = isTransient(region)
+                         ? executor.program().liveBytes(region)
+                         : executor.program().regionBytes(region);
+    memory[program::EnumNameRegion(region)] = bytes;
+    held += bytes;
+  }
+  memory["Fragmentation"] = executor.arenaBytes() - held;
   memory["total"] = executor.arenaBytes();
   return ordered_json({{"memory", memory}}).dump();
 }

@@ -13,7 +13,8 @@
 
 namespace stretto::runtime {
 
-/// {"memory": {"Parameters": bytes, ..., "total": arena}}
+/// {"memory": {"Parameters": bytes, ..., "Fragmentation": rest, "total":
+/// arena}}; of transient regions what is alive when most is.
 std::string memoryJson(const Executor &executor);
 
 /// Collective. {"bytes_per_step": [{"rank", "function", "kind", "group",

@@ -162,8 +162,8 @@ private:
       mutate("slot offset", [=](ProgramT &p) { slot(p).offset += 64; });
       mutate("slot bytes", [=](ProgramT &p) { slot(p).bytes /= 2; });
       mutate("slot region", [=](ProgramT &p) {
-        slot(p).region = slot(p).region == program::Region::Activations
-                             ? program::Region::Gradients
+        slot(p).region = runtime::isTransient(slot(p).region)
+                             ? program::Region::Outputs
                              : program::Region::Activations;
       });
     }

@@ -24,14 +24,11 @@ template <typename OpT> void spellOut(OpT op, MeshAttr mesh) {
     op.setDistAttr(DistAttr::replicated(mesh, op.getShape().size()));
 }
 
-/// What the file does not keep: kernel bodies, live bytes, facts not given.
+/// What the file does not keep: kernel bodies, facts not given.
 void dropWhatIsNotKept(mlir::ModuleOp module) {
-  for (mlir::Operation &op : llvm::make_early_inc_range(*module.getBody())) {
+  for (mlir::Operation &op : llvm::make_early_inc_range(*module.getBody()))
     if (llvm::isa<KernelOp>(op))
       op.erase();
-    else if (auto region = llvm::dyn_cast<exec::RegionOp>(op))
-      region.removeLiveAttr();
-  }
   auto mesh = module->getAttrOfType<MeshAttr>(attr::mesh);
   module.walk([&](exec::InputOp op) { spellOut(op, mesh); });
   module.walk([&](exec::OutputOp op) { spellOut(op, mesh); });

@@ -306,15 +306,23 @@ TEST(Executor, SeedComesFromTheRecipeOrTheOptions) {
   EXPECT_TRUE(status) << status.message();
 }
 
-TEST(Executor, TheArenaIsTheSumOfTheRegions) {
+TEST(Executor, TransientRegionsShareTheEndOfTheArena) {
+  ProgramT program = makeProgram();
+  addRegion(program, Region::Gradients, 4096 + workspaceBytes);
   Status status =
-      onFourRanks(makeProgram(), {}, [](Executor &executor, size_t) {
+      onFourRanks(std::move(program), {}, [](Executor &executor, size_t) {
         EXPECT_EQ(executor.arenaBytes(),
-                  128 + 128 + 512 + 64 + 1024 + workspaceBytes);
+                  128 + 128 + 512 + 64 + 4096 + workspaceBytes);
+        EXPECT_EQ(executor.region(Region::Scratch),
+                  executor.region(Region::Gradients));
+        EXPECT_EQ(executor.region(Region::Working),
+                  executor.region(Region::Activations));
         char *first = static_cast<char *>(executor.region(Region::Parameters));
         EXPECT_EQ(reinterpret_cast<uintptr_t>(first) % 64, 0u);
         EXPECT_EQ(static_cast<char *>(executor.region(Region::State)) - first,
                   128);
+        EXPECT_EQ(static_cast<char *>(executor.region(Region::Scratch)) - first,
+                  128 + 128 + 512 + 64);
         return Status::ok();
       });
   EXPECT_TRUE(status) << status.message();

@@ -28,6 +28,19 @@ TEST(Program, AGoodOneLoads) {
   EXPECT_EQ((*program)->hash(), xxh3(bytes));
 }
 
+TEST(Program, CallsOfTwoStreamsLoad) {
+  ProgramT program = good();
+  CallT &first = *program.functions[0]->calls[0];
+  for (uint16_t stream : {1, 0}) {
+    auto call = std::make_unique<CallT>(first);
+    call->stream = stream;
+    call->after = {uint32_t(1 - stream)};
+    program.functions[0]->calls.push_back(std::move(call));
+  }
+  auto loaded = load(program);
+  EXPECT_TRUE(loaded) << loaded.message();
+}
+
 struct Fault {
   const char *reason; // part of the message
   std::function<void(ProgramT &)> apply;
@@ -65,6 +78,13 @@ void dropOperand(ProgramT &p, int command) {
   p.segments[0]->commands[command]->operands.pop_back();
 }
 CallT &call(ProgramT &p) { return *p.functions[0]->calls[0]; }
+/// A second call, on stream 1, and a third after the `calls`, on stream 0.
+void callAfter(ProgramT &p, std::vector<uint32_t> calls) {
+  p.functions[0]->calls.push_back(std::make_unique<CallT>(call(p)));
+  p.functions[0]->calls.back()->stream = 1;
+  p.functions[0]->calls.push_back(std::make_unique<CallT>(call(p)));
+  p.functions[0]->calls.back()->after = std::move(calls);
+}
 
 const Fault faults[] = {
     {"version", [](auto &p) { p.version = 2; }},
@@ -146,6 +166,12 @@ const Fault faults[] = {
     {"leaves region Scratch", [](auto &p) { call(p).scratch->offset = 64; }},
     {"has 64 bytes, 1024 are", [](auto &p) { call(p).arguments[0]->bytes = 64; }},
     {"multiple of 64", [](auto &p) { call(p).arguments[0]->offset = 4; }},
+    {"of them alive", [](auto &p) { p.regions[0]->live = 4097; }},
+    {"call 0 (): stream 2 of 2", [](auto &p) { call(p).stream = 2; }},
+    {"starts after call 0, which does not come before", [](auto &p) { call(p).after = {0}; }},
+    {"call 2 (): starts after call 2, which does not come before", [](auto &p) { callAfter(p, {1, 2}); }},
+    {"starts after call 0, which is on the same stream 0", [](auto &p) { callAfter(p, {0}); }},
+    {"starts after call 1 and call 1, which is not", [](auto &p) { callAfter(p, {1, 1}); }},
     {"micro-batch -1", [](auto &p) { call(p).microbatch = -1; }},
     {"does not divide by its 2 shards", [](auto &p) { p.functions[0]->inputs[0]->dims[0]->padded = 31; }},
     {"padded to 29", [](auto &p) { p.functions[0]->inputs[0]->dims[0]->padded = 29; }},

@@ -167,7 +167,10 @@ private:
   Meaning read(SlotAttr slot) {
     return at(slot).read(slot.getOffset(), slot.getOffset() + slot.getBytes());
   }
-  Memory &at(SlotAttr slot) { return regions[unsigned(slot.getRegion())]; }
+  Memory &at(exec::Region region) {
+    return isTransient(region) ? transient : regions[unsigned(region)];
+  }
+  Memory &at(SlotAttr slot) { return at(slot.getRegion()); }
 
   void begin();
   void visit(CallOp call);
@@ -184,13 +187,14 @@ private:
                         : cast<SlotAttr>(call.getSlots()[use.getIndex()]);
     uint64_t begin = (slot ? slot.getOffset() : 0) + use.getOffset();
     auto region = slot ? slot.getRegion() : stretto::exec::Region::Scratch;
-    return {&regions[unsigned(region)], begin, begin + use.getBytes()};
+    return {&at(region), begin, begin + use.getBytes()};
   }
 
   FunctionOp function;
   ModuleOp module;
   SymbolTable symbols;
-  std::map<unsigned, Memory> regions;
+  std::map<unsigned, Memory> regions; // those that are not transient
+  Memory transient;
   llvm::DenseMap<Operation *, uint64_t> descriptions;
 };
 

@@ -22,6 +22,14 @@ namespace stretto::runtime {
 constexpr uint32_t programVersion = 1;
 constexpr size_t numRegions = size_t(program::Region::MAX) + 1;
 
+/// Regions that share one range of the arena: whatever lives within a function.
+constexpr bool isTransient(program::Region region) {
+  return region == program::Region::Gradients ||
+         region == program::Region::Activations ||
+         region == program::Region::Scratch ||
+         region == program::Region::Working;
+}
+
 /// What a Scalar may depend on.
 struct ScalarContext {
   int64_t rank = 0;
@@ -63,10 +71,24 @@ public:
   /// xxh3_64 of the whole serialized Program.
   uint64_t hash() const { return programHash; }
 
-  /// Bytes of every region; the arena is their sum, each rounded up to 64.
+  /// Bytes from the start of a region to the end of its last slot.
   uint64_t regionBytes(program::Region region) const {
     return regions[size_t(region)];
   }
+  /// How much of it is alive when most is; all of it where that is not said.
+  uint64_t liveBytes(program::Region region) const {
+    return live[size_t(region)];
+  }
+  /// Where a region starts in the arena.
+  uint64_t regionStart(program::Region region) const {
+    return starts[size_t(region)];
+  }
+  /// Of the range that transient regions share, the last one of the arena.
+  uint64_t transientBytes() const { return arenaBytes() - transientStart(); }
+  uint64_t transientStart() const {
+    return regionStart(program::Region::Scratch);
+  }
+  uint64_t arenaBytes() const { return arena; }
 
   /// Null when there is none of that name.
   const program::Function *findFunction(const std::string &name) const;
@@ -82,12 +104,14 @@ public:
 
 private:
   Program() = default;
+  void layOutRegions();
 
   std::unique_ptr<uint64_t[]> storage;
   const program::Program *root = nullptr;
   Mesh deviceMesh;
   uint64_t programHash = 0;
-  std::array<uint64_t, numRegions> regions = {};
+  std::array<uint64_t, numRegions> regions = {}, live = {}, starts = {};
+  uint64_t arena = 0;
 };
 
 } // namespace stretto::runtime

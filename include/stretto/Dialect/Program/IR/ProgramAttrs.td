@@ -40,7 +40,8 @@ def Program_Region : Program_Enum<"Region", "memory category", [
     I32EnumAttrCase<"Inputs", 4, "inputs">,
     I32EnumAttrCase<"Outputs", 5, "outputs">,
     I32EnumAttrCase<"Activations", 6, "activations">,
-    I32EnumAttrCase<"Scratch", 7, "scratch">]>;
+    I32EnumAttrCase<"Scratch", 7, "scratch">,
+    I32EnumAttrCase<"Working", 8, "working">]>;
 def Program_RegionAttr : EnumAttr<Program_Dialect, Program_Region, "region_kind">;
 
 def Program_Access : Program_Enum<"Access", "what is done to a range", [

@@ -36,6 +36,12 @@ uint64_t elementBytes(mlir::Type type);
 /// Bytes of a static tensor.
 uint64_t tensorBytes(mlir::Type type);
 
+/// The regions that share one range of the arena (runtime::isTransient).
+constexpr bool isTransient(Region region) {
+  return region == Region::Gradients || region == Region::Activations ||
+         region == Region::Scratch || region == Region::Working;
+}
+
 /// The operands of a command; empty for record and wait.
 llvm::ArrayRef<mlir::Attribute> operandsOf(mlir::Operation *command);
 

@@ -29,7 +29,7 @@ def Program_SegmentOp : Program_Op<"segment", [
     }
     ```
     Commands of one stream run in order; between streams only `record` and `wait`
-    order them.
+    order them. Stream 0 is that of the call, others are what they say.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, Program_Arguments:$arguments,
                        I64Attr:$scratch, OptionalAttr<StrAttr>:$sym_visibility);
@@ -161,12 +161,22 @@ def Program_OutputOp : Program_BindingOp<"output", "a tensor that the host reads
 def Program_CallOp : Program_Op<"call", [
     HasParent<"FunctionOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "a segment on given memory";
+  let description = [{
+    ```mlir
+    program.call @head.reduce(gradients[0, 64]) instance "head" stream 1 after [3, 7]
+    ```
+    Calls of one stream run in order; `after` names calls of other streams, by
+    their number in the function, that have ended before this one starts.
+  }];
   let arguments = (ins FlatSymbolRefAttr:$segment, Program_Slots:$slots,
                        OptionalAttr<Program_SlotAttr>:$scratch, StrAttr:$instance,
-                       DefaultValuedAttr<I64Attr, "0">:$microbatch);
+                       DefaultValuedAttr<I64Attr, "0">:$microbatch,
+                       DefaultValuedAttr<I64Attr, "0">:$stream,
+                       DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$after);
   let assemblyFormat = [{
     $segment `` custom<Slots>($slots) (`using` custom<Slot>($scratch)^)?
-    `instance` $instance (`microbatch` $microbatch^)? attr-dict
+    `instance` $instance (`microbatch` $microbatch^)? (`stream` $stream^)?
+    (`after` $after^)? attr-dict
   }];
 }
 
@@ -198,7 +208,9 @@ def Program_RegionOp : Program_Op<"region"> {
   let summary = "bytes of a memory category, and the unavoidable part of them";
   let description = [{
     `live` is the largest sum of bytes alive at one time: the least that any
-    placement needs. The difference is fragmentation.
+    placement needs. The difference is fragmentation. Transient regions share a
+    range: of them `bytes` is where the last slot ends, and `live` what is alive
+    of each when most is alive of all.
   }];
   let arguments = (ins Program_RegionAttr:$region, I64Attr:$bytes, OptionalAttr<I64Attr>:$live);
   let assemblyFormat = "`` $region $bytes (`live` $live^)? attr-dict";
