@@ -44,11 +44,10 @@ public:
     setFacts(*module);
     builder.setInsertionPointToEnd(module->getBody());
     for (const auto &region : table.regions)
-      exec::RegionOp::create(builder, loc, exec::Region(region->region),
-                             region->bytes,
-                             region->live
-                                 ? builder.getI64IntegerAttr(region->live)
-                                 : IntegerAttr());
+      exec::RegionOp::create(
+          builder, loc, exec::Region(region->region), region->bytes,
+          region->live ? builder.getI64IntegerAttr(region->live)
+                       : IntegerAttr());
     for (const auto &segment : table.segments)
       add(*segment);
     for (const auto &parameter : table.parameters)

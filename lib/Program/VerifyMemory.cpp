@@ -239,12 +239,12 @@ private:
   bool isTrain;
   std::vector<MemoryState> memory; // by region
   VectorClock nothing;
-  std::vector<VectorClock> clocks; // by stream
-  std::vector<VectorClock> ends;   // by call that has ended
-  VectorClock start;               // of the current call
-  SmallVector<unsigned, 2> begun;  // its streams so far
+  std::vector<VectorClock> clocks;              // by stream
+  std::vector<VectorClock> ends;                // by call that has ended
+  VectorClock start;                            // of the current call
+  SmallVector<unsigned, 2> begun;               // its streams so far
   llvm::DenseMap<uint32_t, VectorClock> events; // of the current call
-  std::vector<bool> useful; // by call
+  std::vector<bool> useful;                     // by call
   int64_t callIndex = 0;
 };
 

@@ -20,9 +20,9 @@ constexpr double plotWidth = width - left - right,
 
 // The palette of Okabe and Ito, which the colour-blind can tell apart; in the
 // order of regions.
-constexpr const char *colours[] = {"#0072B2", "#56B4E9", "#999999", "#D55E00",
-                                   "#CCCCCC", "#F0E442", "#009E73", "#E69F00",
-                                   "#CC79A7"};
+constexpr const char *colours[] = {"#0072B2", "#56B4E9", "#999999",
+                                   "#D55E00", "#CCCCCC", "#F0E442",
+                                   "#009E73", "#E69F00", "#CC79A7"};
 
 class Picture {
 public:

@@ -1,8 +1,8 @@
 //===- Memory.h - the memory that a Program takes ---------------*- C++ -*-===//
 //
 // Peak bytes of a rank by category, known before anything runs: regions with a
-// range of the arena of their own, what is alive of the transient ones when most
-// is, and what of their common range is then not in use.
+// range of the arena of their own, what is alive of the transient ones when
+// most is, and what of their common range is then not in use.
 //
 //===----------------------------------------------------------------------===//
 #ifndef STRETTO_PROGRAM_MEMORY_H

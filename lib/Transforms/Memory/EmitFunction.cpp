@@ -135,9 +135,8 @@ void FunctionEmitter::emitCall(const PlannedStep &step,
                             cast<exec::SlotAttr>(slots[0]).getBytes());
   }
   exec::CallOp::create(builder, loc, segment, builder.getArrayAttr(slots),
-                       scratch, instance,
-                       builder.getI64IntegerAttr(microbatch), IntegerAttr(),
-                       DenseI64ArrayAttr());
+                       scratch, instance, builder.getI64IntegerAttr(microbatch),
+                       IntegerAttr(), DenseI64ArrayAttr());
 }
 
 void FunctionEmitter::emitBindings(const PlannedStep &planned) {

@@ -216,8 +216,8 @@ private:
                            exec::tensorBytes(calls.values[result].type));
       storageOf[result] = place;
     }
-    scratch = std::max(scratch,
-                       segments.find(call.segment)->second.scratchBytes());
+    scratch =
+        std::max(scratch, segments.find(call.segment)->second.scratchBytes());
     add(std::move(planned));
   }
 
@@ -320,7 +320,7 @@ private:
   StepPlan &plan;
   SmallVector<unsigned> storageOf; // by value
   SmallVector<unsigned> zeros, kept;
-  uint64_t scratch = 0; // the most that a call takes
+  uint64_t scratch = 0;                        // the most that a call takes
   llvm::StringMap<unsigned> persistentStorage; // by binding
 };
 } // namespace stretto

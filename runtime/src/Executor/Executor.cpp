@@ -160,9 +160,7 @@ public:
   const Program &program() const override { return *loaded; }
   World &world() const override { return ranks; }
   uint64_t seed() const override { return seedValue; }
-  uint64_t arenaBytes() const override {
-    return loaded->arenaBytes();
-  }
+  uint64_t arenaBytes() const override { return loaded->arenaBytes(); }
   std::vector<ProfileEntry> profile() const override {
     return counters.profileEntries();
   }
@@ -214,8 +212,8 @@ private:
   Status allocateArena() {
     STRETTO_ASSIGN(void *arena, device.allocate(arenaBytes()));
     for (size_t i = 0; i < numRegions; ++i)
-      regions[i] = static_cast<char *>(arena) +
-                   loaded->regionStart(program::Region(i));
+      regions[i] =
+          static_cast<char *>(arena) + loaded->regionStart(program::Region(i));
     return Status::ok();
   }
 
