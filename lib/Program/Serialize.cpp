@@ -266,6 +266,7 @@ private:
     gemm.accumulate = op.getAccumulate();
     if (failed(setDType(op, op.getType(), gemm.dtype)))
       return failure();
+    gemm.c_dtype = gemm.dtype;
     return std::move(gemm);
   }
 
@@ -432,6 +433,7 @@ private:
           toDimensions(op.getShape(), dist, op.getDimsAttr());
     if (failed(setDType(op, op.getType(), parameter->dtype)))
       return failure();
+    parameter->gradient_dtype = parameter->dtype;
     table.parameters.push_back(std::move(parameter));
     return success();
   }

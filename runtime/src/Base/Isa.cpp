@@ -29,6 +29,21 @@ Isa hostIsa() {
   return isa;
 }
 
+static bool detectBf16() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  return !std::getenv("STRETTO_ISA") && hostIsa() == Isa::V4 &&
+         __builtin_cpu_supports("avx512bf16");
+#else
+  return false;
+#endif
+}
+
+bool hostHasBf16() {
+  static const bool has = detectBf16();
+  return has;
+}
+
 /// LLVM's feature name as Linux spells it in /proc/cpuinfo.
 static std::string kernelName(std::string feature) {
   static const std::pair<const char *, const char *> names[] = {

@@ -26,6 +26,7 @@ GemmShape GemmShape::of(const program::Gemm &gemm) {
   shape.cBatch = toVector(gemm.c_batch());
   shape.accumulate = gemm.accumulate();
   shape.dtype = gemm.dtype();
+  shape.cType = gemm.c_dtype();
   return shape;
 }
 

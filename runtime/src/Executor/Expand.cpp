@@ -32,6 +32,9 @@ std::string nameOf(const GemmShape &s) {
   std::string name = concat(s.m, "x", s.n, "x", s.k);
   for (size_t i = 0; i < s.batch.size(); ++i)
     name += concat(i ? "x" : " batch ", s.batch[i]);
+  if (s.dtype != program::DType::F32)
+    name += concat(" ", program::EnumNameDType(s.dtype), " to ",
+                   program::EnumNameDType(s.cType));
   return s.accumulate ? name + " +=" : name;
 }
 

@@ -65,8 +65,8 @@ static ParameterView viewOf(const Program &program, int64_t rank,
   result.parameter = &parameter;
   result.value =
       view("", parameter.dtype(), parameter.parameter(), parameter.dims());
-  result.gradient = view(".gradient", parameter.dtype(), parameter.gradient(),
-                         gradientDims(parameter));
+  result.gradient = view(".gradient", parameter.gradient_dtype(),
+                         parameter.gradient(), gradientDims(parameter));
   if (parameter.moments())
     for (const program::Slot *moment : *parameter.moments())
       result.moments.push_back(view(concat(".moment", result.moments.size()),

@@ -292,7 +292,8 @@ Status verifyParameter(const program::Program &program, const Regions &regions,
                    *moments = momentDims(parameter);
   STRETTO_TRY(
       verifyDimensions(program, dims, bytesOf(parameter.dtype()), bytes));
-  STRETTO_TRY(verifyDimensions(program, gradient, bytesOf(parameter.dtype()),
+  STRETTO_TRY(verifyDimensions(program, gradient,
+                               bytesOf(parameter.gradient_dtype()),
                                gradientBytes)
                   .within("gradient"));
   STRETTO_TRY(

@@ -98,8 +98,9 @@ bool addReach(uint64_t &last, int64_t extent, int64_t stride) {
 }
 
 /// Bytes from the first to the last element of a batched strided matrix.
-Status matrixBytes(const Gemm &gemm, int64_t rows, int64_t cols, int64_t row,
-                   int64_t col, const flatbuffers::Vector<int64_t> *strides,
+Status matrixBytes(const Gemm &gemm, DType type, int64_t rows, int64_t cols,
+                   int64_t row, int64_t col,
+                   const flatbuffers::Vector<int64_t> *strides,
                    uint64_t &bytes) {
   uint64_t last = 0;
   bool good = addReach(last, rows, row) && addReach(last, cols, col);
@@ -107,13 +108,13 @@ Status matrixBytes(const Gemm &gemm, int64_t rows, int64_t cols, int64_t row,
     good = good && addReach(last, gemm.batch()->Get(i), strides->Get(i));
   if (!good)
     return reject("sizes must be at least 1 and strides at least 0");
-  bytes = saturatingMul(saturatingAdd(last, 1), bytesOf(gemm.dtype()));
+  bytes = saturatingMul(saturatingAdd(last, 1), bytesOf(type));
   return Status::ok();
 }
 
 Status verifyPayload(const program::Program &, const Command &command,
                      const Gemm &gemm) {
-  if (bytesOf(gemm.dtype()) == 0)
+  if (bytesOf(gemm.dtype()) == 0 || bytesOf(gemm.c_dtype()) == 0)
     return reject("its element type does not exist");
   size_t batch = count(gemm.batch());
   constexpr size_t maxBatchDims = 8;
@@ -123,12 +124,12 @@ Status verifyPayload(const program::Program &, const Command &command,
                   count(gemm.b_batch()), " and ", count(gemm.c_batch()), " of ",
                   batch, " batch dimensions (at most ", maxBatchDims, ")");
   uint64_t a = 0, b = 0, c = 0;
-  STRETTO_TRY(matrixBytes(gemm, gemm.m(), gemm.k(), gemm.a_row(), gemm.a_col(),
-                          gemm.a_batch(), a));
-  STRETTO_TRY(matrixBytes(gemm, gemm.k(), gemm.n(), gemm.b_row(), gemm.b_col(),
-                          gemm.b_batch(), b));
-  STRETTO_TRY(matrixBytes(gemm, gemm.m(), gemm.n(), gemm.c_row(), gemm.c_col(),
-                          gemm.c_batch(), c));
+  STRETTO_TRY(matrixBytes(gemm, gemm.dtype(), gemm.m(), gemm.k(), gemm.a_row(),
+                          gemm.a_col(), gemm.a_batch(), a));
+  STRETTO_TRY(matrixBytes(gemm, gemm.dtype(), gemm.k(), gemm.n(), gemm.b_row(),
+                          gemm.b_col(), gemm.b_batch(), b));
+  STRETTO_TRY(matrixBytes(gemm, gemm.c_dtype(), gemm.m(), gemm.n(),
+                          gemm.c_row(), gemm.c_col(), gemm.c_batch(), c));
   Operands operands(command);
   STRETTO_TRY(operands.expect(3));
   STRETTO_TRY(operands.next("A", a, Access::Read));

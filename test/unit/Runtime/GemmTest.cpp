@@ -1,5 +1,6 @@
 //===- GemmTest.cpp - matrix products of any strides ----------------------===//
 
+#include "stretto/Runtime/Bf16.h"
 #include "stretto/Runtime/Device.h"
 
 #include <cmath>
@@ -10,9 +11,11 @@
 namespace stretto::runtime {
 namespace {
 
+using program::DType;
+
 /// C = A * B (+ C) for every batch index, in f64 and in plain loops.
-void naive(const GemmShape &s, const std::vector<float> &a,
-           const std::vector<float> &b, std::vector<double> &c) {
+void naive(const GemmShape &s, const std::vector<double> &a,
+           const std::vector<double> &b, std::vector<double> &c) {
   std::function<void(size_t, int64_t, int64_t, int64_t)> walk =
       [&](size_t dim, int64_t ao, int64_t bo, int64_t co) {
         if (dim < s.batch.size()) {
@@ -26,8 +29,8 @@ void naive(const GemmShape &s, const std::vector<float> &a,
             double &target = c[co + i * s.cRow + j * s.cCol];
             double total = s.accumulate ? target : 0.0;
             for (int64_t l = 0; l < s.k; ++l)
-              total += double(a[ao + i * s.aRow + l * s.aCol]) *
-                       double(b[bo + l * s.bRow + j * s.bCol]);
+              total += a[ao + i * s.aRow + l * s.aCol] *
+                       b[bo + l * s.bRow + j * s.bCol];
             target = total;
           }
       };
@@ -43,31 +46,91 @@ int64_t reach(int64_t rows, int64_t cols, int64_t row, int64_t col,
   return last + 1;
 }
 
-std::vector<float> randoms(int64_t count, uint32_t seed) {
-  std::mt19937 random(seed);
-  std::uniform_real_distribution<float> uniform(-1, 1);
-  std::vector<float> values(count);
-  for (float &value : values)
-    value = uniform(random);
-  return values;
-}
+/// Numbers as f32 or bf16 in memory.
+class Memory {
+public:
+  /// Uniform in (-1, 1), or whole numbers from -3 to 3.
+  Memory(DType type, int64_t count, uint32_t seed, bool whole)
+      : isBf16(type == DType::BF16), floats(isBf16 ? 0 : count),
+        halves(isBf16 ? count : 0) {
+    std::mt19937 random(seed);
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    for (int64_t i = 0; i < count; ++i) {
+      float value = whole ? float(int(random() % 7) - 3) : uniform(random);
+      if (isBf16)
+        halves[i] = narrow(value);
+      else
+        floats[i] = value;
+    }
+  }
+  void *data() {
+    return isBf16 ? static_cast<void *>(halves.data()) : floats.data();
+  }
+  std::vector<double> numbers() const {
+    std::vector<double> all(floats.begin(), floats.end());
+    for (Bf16 half : halves)
+      all.push_back(widen(half));
+    return all;
+  }
 
-void check(const GemmShape &s, const std::string &name) {
+private:
+  bool isBf16;
+  std::vector<float> floats;
+  std::vector<Bf16> halves;
+};
+
+/// `addends`: products that one element of C is the sum of.
+void checkTyped(const GemmShape &s, const std::string &name, bool whole,
+                int64_t addends) {
+  SCOPED_TRACE(name + ", " + program::EnumNameDType(s.dtype) + " into " +
+               program::EnumNameDType(s.cType) + (whole ? ", whole" : ""));
   Result<std::unique_ptr<Device>> device = createCpuDevice();
   ASSERT_TRUE(device) << device.message();
   Result<Operation *> gemm = (*device)->prepareGemm(s);
-  ASSERT_TRUE(gemm) << name << ": " << gemm.message();
+  ASSERT_TRUE(gemm) << gemm.message();
   ASSERT_TRUE((*device)->ready());
-  auto a = randoms(reach(s.m, s.k, s.aRow, s.aCol, s.batch, s.aBatch), 1);
-  auto b = randoms(reach(s.k, s.n, s.bRow, s.bCol, s.batch, s.bBatch), 2);
-  auto c = randoms(reach(s.m, s.n, s.cRow, s.cCol, s.batch, s.cBatch), 3);
-  std::vector<double> wanted(c.begin(), c.end());
-  naive(s, a, b, wanted);
+  Memory a(s.dtype, reach(s.m, s.k, s.aRow, s.aCol, s.batch, s.aBatch), 1,
+           whole);
+  Memory b(s.dtype, reach(s.k, s.n, s.bRow, s.bCol, s.batch, s.bBatch), 2,
+           whole);
+  Memory c(s.cType, reach(s.m, s.n, s.cRow, s.cCol, s.batch, s.cBatch), 3,
+           whole);
+  std::vector<double> wanted = c.numbers();
+  naive(s, a.numbers(), b.numbers(), wanted);
   void *buffers[] = {a.data(), b.data(), c.data()};
   (*gemm)->launch(buffers, nullptr);
-  for (size_t i = 0; i < c.size(); ++i)
-    ASSERT_NEAR(c[i], wanted[i], 1e-5 * double(s.k + 8))
-        << name << " element " << i; // what is not part of C stays as it was
+  std::vector<double> got = c.numbers();
+  bool rounds = s.cType == DType::BF16;
+  // Of several products the sums on the way are rounded too, and may be larger.
+  double onTheWay = addends > 1 ? 4 : 0;
+  double roundings = rounds ? double(addends) : 0;
+  for (size_t i = 0; i < got.size(); ++i) { // also what is not part of C
+    if (whole)
+      ASSERT_EQ(got[i], rounds ? widen(narrow(float(wanted[i]))) : wanted[i])
+          << "element " << i;
+    else
+      ASSERT_NEAR(got[i], wanted[i],
+                  1e-5 * double(s.k + 8) +
+                      roundings * (std::fabs(wanted[i]) + onTheWay) / 256)
+          << "element " << i;
+  }
+}
+
+/// On every pair of types. Products of whole numbers are exact in f32, so C is
+/// the exact sum, rounded once. A sum over the batch rounds at each.
+void check(GemmShape s, const std::string &name) {
+  int64_t addends = 1;
+  for (size_t i = 0; i < s.batch.size(); ++i)
+    addends *= s.cBatch[i] == 0 ? s.batch[i] : 1;
+  for (auto [type, cType] :
+       {std::pair(DType::F32, DType::F32), std::pair(DType::BF16, DType::F32),
+        std::pair(DType::BF16, DType::BF16)}) {
+    s.dtype = type;
+    s.cType = cType;
+    checkTyped(s, name, false, addends);
+    if (addends == 1)
+      checkTyped(s, name, true, addends);
+  }
 }
 
 GemmShape shape(int64_t m, int64_t n, int64_t k, bool transposeA,
@@ -198,8 +261,13 @@ TEST(Gemm, OtherTypesAreRefused) {
   Result<std::unique_ptr<Device>> device = createCpuDevice();
   ASSERT_TRUE(device);
   GemmShape s = shape(4, 6, 5, false, false, false);
-  s.dtype = program::DType::F64;
-  EXPECT_EQ((*device)->prepareGemm(s).code(), Code::Rejected);
+  for (auto [type, cType] :
+       {std::pair(DType::F64, DType::F64), std::pair(DType::F32, DType::BF16),
+        std::pair(DType::BF16, DType::F16)}) {
+    s.dtype = type;
+    s.cType = cType;
+    EXPECT_EQ((*device)->prepareGemm(s).code(), Code::Rejected);
+  }
 }
 
 } // namespace

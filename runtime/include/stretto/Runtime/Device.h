@@ -20,13 +20,15 @@
 
 namespace stretto::runtime {
 
-/// C = A * B (+ C) for every index of batch; strides in elements.
+/// C = A * B (+ C) for every index of batch; strides in elements. A and B are
+/// f32, or bf16 with C in f32 or bf16; sums are in f32.
 struct GemmShape {
   int64_t m = 0, n = 0, k = 0;
   int64_t aRow = 0, aCol = 0, bRow = 0, bCol = 0, cRow = 0, cCol = 0;
   std::vector<int64_t> batch, aBatch, bBatch, cBatch;
   bool accumulate = false;
-  program::DType dtype = program::DType::F32;
+  program::DType dtype = program::DType::F32; ///< of A and B
+  program::DType cType = program::DType::F32;
 
   static GemmShape of(const program::Gemm &gemm);
 };

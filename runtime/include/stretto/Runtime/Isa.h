@@ -2,7 +2,8 @@
 //
 // Hot loops of the runtime are compiled for several x86-64 levels (see
 // stretto_isa_sources in runtime/CMakeLists.txt); this says which one the host
-// can run. STRETTO_ISA=v1|v3|v4 lowers the choice, for tests.
+// can run. STRETTO_ISA=v1|v3|v4 lowers the choice to just that level, for
+// tests.
 //
 //===----------------------------------------------------------------------===//
 #ifndef STRETTO_RUNTIME_ISA_H
@@ -18,6 +19,9 @@ enum class Isa { V1, V3, V4 };
 
 /// The highest level that the host has.
 Isa hostIsa();
+
+/// Has it AVX512-BF16 on top of V4, which STRETTO_ISA does not rule out?
+bool hostHasBf16();
 
 /// An error that names what the host lacks of a list such as "avx2,fma"
 /// (Program.cpu_features). Unknown names are an error too.

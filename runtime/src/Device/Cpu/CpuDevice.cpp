@@ -64,8 +64,8 @@ private:
 
 std::vector<int64_t> keyOf(const GemmShape &s) {
   std::vector<int64_t> key = {
-      s.m,    s.n,    s.k,    s.aRow,       s.aCol,          s.bRow,
-      s.bCol, s.cRow, s.cCol, s.accumulate, int64_t(s.dtype)};
+      s.m,    s.n,    s.k,    s.aRow,       s.aCol,           s.bRow,
+      s.bCol, s.cRow, s.cCol, s.accumulate, int64_t(s.dtype), int64_t(s.cType)};
   for (auto *list : {&s.batch, &s.aBatch, &s.bBatch, &s.cBatch})
     key.insert(key.end(), list->begin(), list->end());
   return key;
@@ -101,8 +101,8 @@ public:
 
   std::string identity() const override {
     static const char *const levels[] = {"v1", "v3", "v4"};
-    return concat("oneDNN ", dnnlVersion(), ", x86-64-",
-                  levels[int(hostIsa())]);
+    return concat("oneDNN ", dnnlVersion(), ", x86-64-", levels[int(hostIsa())],
+                  hostHasBf16() ? " with bf16" : "");
   }
 
   Result<void *> allocate(uint64_t bytes) override {

@@ -29,9 +29,10 @@ std::string dnnlVersion() {
   return concat(version.major, ".", version.minor, ".", version.patch);
 }
 
-static memory::desc matrix(int64_t rows, int64_t cols, int64_t rowStride,
-                           int64_t colStride) {
-  return memory::desc({rows, cols}, memory::data_type::f32,
+static memory::desc matrix(bool bf16, int64_t rows, int64_t cols,
+                           int64_t rowStride, int64_t colStride) {
+  return memory::desc({rows, cols},
+                      bf16 ? memory::data_type::bf16 : memory::data_type::f32,
                       memory::dims{rowStride, colStride});
 }
 
@@ -45,9 +46,10 @@ Matmul::Matmul(const MatmulKey &key, const dnnl::engine &engine,
     addTarget.append_sum(1.0f);
     attributes.set_post_ops(addTarget);
   }
-  dnnl::matmul::desc description(matrix(key.m, key.k, key.aRow, key.aCol),
-                                 matrix(key.k, key.n, key.bRow, key.bCol),
-                                 matrix(key.m, key.n, key.cRow, 1));
+  dnnl::matmul::desc description(
+      matrix(key.bf16, key.m, key.k, key.aRow, key.aCol),
+      matrix(key.bf16, key.k, key.n, key.bRow, key.bCol),
+      matrix(key.bf16Target, key.m, key.n, key.cRow, 1));
   dnnl::matmul::primitive_desc chosen(description, attributes, engine);
   primitive = dnnl::matmul(chosen);
   isOlder = std::string(chosen.impl_info_str()).rfind("brg", 0) != 0;
@@ -58,10 +60,10 @@ Matmul::Matmul(const MatmulKey &key, const dnnl::engine &engine,
   scratchBytes = chosen.scratchpad_desc().get_size();
 }
 
-void Matmul::run(const float *aData, const float *bData, float *cData) const {
+void Matmul::run(const void *aData, const void *bData, void *cData) const {
   DnnAllocationScope noAllocation;
-  dnnl_memory_set_data_handle(a.get(), const_cast<float *>(aData));
-  dnnl_memory_set_data_handle(b.get(), const_cast<float *>(bData));
+  dnnl_memory_set_data_handle(a.get(), const_cast<void *>(aData));
+  dnnl_memory_set_data_handle(b.get(), const_cast<void *>(bData));
   dnnl_memory_set_data_handle(c.get(), cData);
   const dnnl_exec_arg_t arguments[] = {{DNNL_ARG_SRC, a.get()},
                                        {DNNL_ARG_WEIGHTS, b.get()},

@@ -1,7 +1,8 @@
 //===- Dnn.h - matrix products from oneDNN ----------------------*- C++ -*-===//
 //
-// The little of oneDNN that we use: f32 matrix products of two dimensions with
-// plain layouts, made once and run many times without allocating.
+// The little of oneDNN that we use: matrix products of two dimensions with
+// plain layouts, in f32 or on bf16, made once and run many times without
+// allocating.
 //
 //===----------------------------------------------------------------------===//
 #ifndef STRETTO_RUNTIME_DEVICE_CPU_DNN_H
@@ -24,15 +25,19 @@ struct MatmulKey {
   int64_t m, n, k;
   int64_t aRow, aCol, bRow, bCol, cRow;
   bool accumulate;
+  bool bf16 = false;       ///< A and B; only where hostHasBf16
+  bool bf16Target = false; ///< C
 
-  std::array<int64_t, 9> values() const {
-    return {m, n, k, aRow, aCol, bRow, bCol, cRow, accumulate};
+  using Values = std::array<int64_t, 11>;
+  Values values() const {
+    return {m,    n,    k,          aRow, aCol,      bRow,
+            bCol, cRow, accumulate, bf16, bf16Target};
   }
 };
 
 class Matmul {
 public:
-  void run(const float *a, const float *b, float *c) const;
+  void run(const void *a, const void *b, void *c) const;
   /// oneDNN's older implementation packs into buffers from the heap; the newer
   /// (brgemm: AVX-512, dense operands) into the scratchpad.
   bool packsOnHeap() const { return isOlder; }
@@ -66,7 +71,7 @@ private:
   DnnContext();
   dnnl::engine engine;
   dnnl::stream stream;
-  std::map<std::array<int64_t, 9>, std::unique_ptr<Matmul>> primitives;
+  std::map<MatmulKey::Values, std::unique_ptr<Matmul>> primitives;
   std::unique_ptr<char[]> scratchpad;
   size_t scratchpadBytes = 0, reservedBytes = 0;
 };

@@ -23,7 +23,7 @@ TileGemmFn tileGemm() {
   return x86v1::tileGemm;
 }
 
-PackedGemmFn packedGemm() {
+template <typename T> PackedGemmFn<T> packedGemm() {
   switch (hostIsa()) {
   case Isa::V4:
     return x86v4::packedGemm;
@@ -93,10 +93,11 @@ bool mergeBatches(GemmShape &s, size_t outer) {
 /// else packed row-major.
 struct Layout {
   int64_t rows, cols, row, col;
+  bool bf16; // as the product reads or writes it
   bool packed = false;
 
-  Layout(int64_t rows, int64_t cols, int64_t row, int64_t col)
-      : rows(rows), cols(cols), row(row), col(col) {
+  Layout(int64_t rows, int64_t cols, int64_t row, int64_t col, bool bf16)
+      : rows(rows), cols(cols), row(row), col(col), bf16(bf16) {
     if (cols == 1)
       this->col = row == 1 ? rows : 1;
     else if (rows == 1)
@@ -111,27 +112,54 @@ struct Layout {
     row = cols;
     col = 1;
   }
+  /// The product takes f32, whatever the operand is.
+  void widenAll() {
+    if (std::exchange(bf16, false))
+      pack();
+  }
   bool isRowMajor() const { return col == 1 && row >= cols; }
-  int64_t packedElements() const { return packed ? rows * cols : 0; }
+  bool hasGaps() const { return col == 1 ? row > cols : col > rows; }
+  size_t packedBytes() const {
+    constexpr size_t line = 64;
+    size_t bytes = size_t(rows * cols) * (bf16 ? sizeof(Bf16) : sizeof(float));
+    return packed ? (bytes + line - 1) / line * line : 0;
+  }
 };
 
-/// target[i * cols + j] = source[i * row + j * col], in blocks so that both
-/// stay in cache when source is column-major.
-void packMatrix(float *target, const float *source, int64_t rows, int64_t cols,
-                int64_t row, int64_t col) {
+/// A matrix in memory.
+struct View {
+  char *data;
+  int64_t row, col;
+  bool bf16;
+};
+
+void assign(float &to, float from) { to = from; }
+void assign(float &to, Bf16 from) { to = widen(from); }
+void assign(Bf16 &to, float from) { to = narrow(from); }
+void assign(Bf16 &to, Bf16 from) { to = from; }
+
+/// In blocks, so that both stay in cache when one is column-major.
+template <typename To, typename From>
+void copyMatrix(const View &to, const View &from, int64_t rows, int64_t cols) {
   constexpr int64_t block = 16;
+  To *target = reinterpret_cast<To *>(to.data);
+  const From *source = reinterpret_cast<const From *>(from.data);
   for (int64_t iBlock = 0; iBlock < rows; iBlock += block)
     for (int64_t jBlock = 0; jBlock < cols; jBlock += block)
       for (int64_t i = iBlock; i < std::min(iBlock + block, rows); ++i)
         for (int64_t j = jBlock; j < std::min(jBlock + block, cols); ++j)
-          target[i * cols + j] = source[i * row + j * col];
+          assign(target[i * to.row + j * to.col],
+                 source[i * from.row + j * from.col]);
 }
 
-void unpackMatrix(float *target, const float *source, int64_t rows,
-                  int64_t cols, int64_t row, int64_t col) {
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < cols; ++j)
-      target[i * row + j * col] = source[i * cols + j];
+/// Rounds when the target is bf16 and the source is not.
+void copyMatrix(const View &to, const View &from, int64_t rows, int64_t cols) {
+  if (to.bf16)
+    from.bf16 ? copyMatrix<Bf16, Bf16>(to, from, rows, cols)
+              : copyMatrix<Bf16, float>(to, from, rows, cols);
+  else
+    from.bf16 ? copyMatrix<float, Bf16>(to, from, rows, cols)
+              : copyMatrix<float, float>(to, from, rows, cols);
 }
 
 GemmShape transposed(GemmShape s) {
@@ -143,34 +171,41 @@ GemmShape transposed(GemmShape s) {
   return s;
 }
 
+bool isBf16(program::DType type) { return type == program::DType::BF16; }
+int64_t bytesOf(program::DType type) {
+  return isBf16(type) ? sizeof(Bf16) : sizeof(float);
+}
+
 class GemmOperation final : public Operation {
 public:
   /// `swapped`: A and B have changed places with respect to the operands.
   GemmOperation(GemmShape shape, bool swapped)
-      : s(std::move(shape)), swapped(swapped), a(s.m, s.k, s.aRow, s.aCol),
-        b(s.k, s.n, s.bRow, s.bCol), c(s.m, s.n, s.cRow, s.cCol),
-        index(s.batch.size()) {
+      : s(std::move(shape)), swapped(swapped), wide(!isBf16(s.dtype)),
+        a(s.m, s.k, s.aRow, s.aCol, !wide), b(s.k, s.n, s.bRow, s.bCol, !wide),
+        c(s.m, s.n, s.cRow, s.cCol, isBf16(s.cType)), index(s.batch.size()) {
     if (!c.isRowMajor())
       c.pack();
   }
 
   Status prepare(DnnContext &dnn) {
     context = &dnn;
-    STRETTO_ASSIGN(matmul, dnn.matmul({s.m, s.n, s.k, a.row, a.col, b.row,
-                                       b.col, c.row, s.accumulate}));
+    if (wide || hostHasBf16())
+      STRETTO_TRY(useDnn(dnn));
+    if (!wide && matmul && matmul->packsOnHeap())
+      STRETTO_TRY(useDnnWithoutGaps(dnn));
     if (packingIsGood())
       usePacking(dnn);
-    else if (matmul->packsOnHeap())
+    else if (!matmul || matmul->packsOnHeap())
       useTiles();
-    packing.resize(a.packedElements() + b.packedElements() +
-                   c.packedElements());
+    packing.resize(a.packedBytes() + b.packedBytes() + c.packedBytes());
     return Status::ok();
   }
 
   void launch(void *const *buffers, const int64_t *) override {
-    const float *aData = static_cast<const float *>(buffers[swapped ? 1 : 0]);
-    const float *bData = static_cast<const float *>(buffers[swapped ? 0 : 1]);
-    float *cData = static_cast<float *>(buffers[2]);
+    char *aData = static_cast<char *>(buffers[swapped ? 1 : 0]);
+    char *bData = static_cast<char *>(buffers[swapped ? 0 : 1]);
+    char *cData = static_cast<char *>(buffers[2]);
+    const int64_t in = bytesOf(s.dtype), out = bytesOf(s.cType);
     do {
       int64_t aOffset = 0, bOffset = 0, cOffset = 0;
       for (size_t dim = 0; dim < index.size(); ++dim) {
@@ -178,37 +213,59 @@ public:
         bOffset += index[dim] * s.bBatch[dim];
         cOffset += index[dim] * s.cBatch[dim];
       }
-      multiply(aData + aOffset, bData + bOffset, cData + cOffset);
+      multiply(aData + aOffset * in, bData + bOffset * in,
+               cData + cOffset * out);
     } while (nextBatch());
   }
 
 private:
-  /// On large operands our packed product is faster than our tiles, and than
-  /// oneDNN on a transposed A (by a tenth when operands come from memory).
+  Status useDnn(DnnContext &dnn) {
+    MatmulKey key = {s.m,   s.n,   s.k,          a.row, a.col, b.row,
+                     b.col, c.row, s.accumulate, !wide, c.bf16};
+    STRETTO_ASSIGN(matmul, dnn.matmul(key));
+    return Status::ok();
+  }
+  /// On bf16 our own products are half as fast, a copy without gaps is cheap.
+  Status useDnnWithoutGaps(DnnContext &dnn) {
+    for (Layout *layout : {&a, &b, &c})
+      if (layout->hasGaps())
+        layout->pack();
+    return useDnn(dnn);
+  }
+
+  /// On large operands our packed product is faster than our tiles, and in f32
+  /// than oneDNN on a transposed A (by a tenth when operands come from memory).
   bool packingIsGood() const {
     bool large = s.m >= 64 && s.n >= 64 && s.k >= 128;
-    bool transposedA = s.aRow == 1 && s.bCol == 1;
-    return large && (transposedA || matmul->packsOnHeap());
+    bool transposedA = wide && s.aRow == 1 && s.bCol == 1;
+    return large && (transposedA || !matmul || matmul->packsOnHeap());
   }
   void usePacking(DnnContext &dnn) {
     matmul = nullptr;
     packs = true;
-    a.packed = b.packed = false; // it takes any strides
-    dnn.reserve(PackedGemm::workspaceElements * sizeof(float));
+    a.packed = b.packed = false; // it takes any strides, and widens
+    c.widenAll();
+    dnn.reserve(packedGemmWorkspace * sizeof(float));
   }
   void useTiles() {
     matmul = nullptr;
+    for (Layout *layout : {&a, &b, &c})
+      layout->widenAll();
     if (b.cols > 1 && b.col != 1)
       b.pack();
   }
 
-  void product(const float *aData, const float *bData, float *cData) const {
-    if (matmul)
-      return matmul->run(aData, bData, cData);
-    if (packs)
-      return multiplyPacked({aData, s.aRow, s.aCol, bData, s.bRow, s.bCol,
-                             cData, c.row, s.m, s.n, s.k, s.accumulate,
-                             static_cast<float *>(context->workspace())});
+  template <typename T>
+  void multiplyPacked(const void *aData, const void *bData,
+                      float *cData) const {
+    packedGemm<T>()({static_cast<const T *>(aData), s.aRow, s.aCol,
+                     static_cast<const T *>(bData), s.bRow, s.bCol, cData,
+                     c.row, s.m, s.n, s.k, s.accumulate,
+                     static_cast<float *>(context->workspace())});
+  }
+
+  void multiplyTiles(const float *aData, const float *bData,
+                     float *cData) const {
     constexpr int64_t terms = 512; // a panel of B stays in the L2 cache
     for (int64_t first = 0; first < s.k; first += terms) {
       TileGemm tiles = {aData + first * a.col,
@@ -222,8 +279,19 @@ private:
                         s.n,
                         std::min(terms, s.k - first)};
       tiles.accumulate = s.accumulate || first > 0;
-      multiplyTiles(tiles);
+      runTiles(tiles);
     }
+  }
+
+  void product(const void *aData, const void *bData, void *cData) const {
+    if (matmul)
+      return matmul->run(aData, bData, cData);
+    float *sums = static_cast<float *>(cData);
+    if (!packs)
+      return multiplyTiles(static_cast<const float *>(aData),
+                           static_cast<const float *>(bData), sums);
+    wide ? multiplyPacked<float>(aData, bData, sums)
+         : multiplyPacked<Bf16>(aData, bData, sums);
   }
 
   /// Counts `index` up; false, and zeros again, after the last.
@@ -236,35 +304,55 @@ private:
     return false;
   }
 
-  void multiply(const float *aData, const float *bData, float *cData) {
-    float *free = packing.data();
-    if (a.packed) {
-      packMatrix(free, aData, s.m, s.k, s.aRow, s.aCol);
-      aData = std::exchange(free, free + a.packedElements());
-    }
-    if (b.packed) {
-      packMatrix(free, bData, s.k, s.n, s.bRow, s.bCol);
-      bData = std::exchange(free, free + b.packedElements());
-    }
+  void multiply(char *aData, char *bData, char *cData) {
+    char *free = packing.data();
+    auto place = [&](const Layout &layout) -> View {
+      char *start = std::exchange(free, free + layout.packedBytes());
+      return {start, layout.cols, 1, layout.bf16};
+    };
+    auto pack = [&](const Layout &layout, const View &operand) {
+      if (!layout.packed)
+        return operand.data;
+      View copy = place(layout);
+      copyMatrix(copy, operand, layout.rows, layout.cols);
+      return copy.data;
+    };
+    aData = pack(a, {aData, s.aRow, s.aCol, !wide});
+    bData = pack(b, {bData, s.bRow, s.bCol, !wide});
     if (!c.packed)
       return product(aData, bData, cData);
+    View target = {cData, s.cRow, s.cCol, isBf16(s.cType)}, copy = place(c);
     if (s.accumulate)
-      packMatrix(free, cData, s.m, s.n, s.cRow, s.cCol);
-    product(aData, bData, free);
-    unpackMatrix(cData, free, s.m, s.n, s.cRow, s.cCol);
+      copyMatrix(copy, target, s.m, s.n);
+    product(aData, bData, copy.data);
+    copyMatrix(target, copy, s.m, s.n);
   }
 
   GemmShape s;
   bool swapped;
+  bool wide; // A and B are f32
   Layout a, b, c;
   std::vector<int64_t> index;
-  std::vector<float> packing;
+  std::vector<char> packing;
   const DnnContext *context = nullptr;
   const Matmul *matmul = nullptr; // null: our own
   bool packs = false;
-  TileGemmFn multiplyTiles = tileGemm();
-  PackedGemmFn multiplyPacked = packedGemm();
+  TileGemmFn runTiles = tileGemm();
 };
+
+/// f32 of f32, f32 or bf16 of bf16.
+Status checkTypes(const GemmShape &shape) {
+  bool isWide = shape.dtype == program::DType::F32;
+  bool isWideTarget = shape.cType == program::DType::F32;
+  if (isWide ? isWideTarget
+             : isBf16(shape.dtype) && (isWideTarget || isBf16(shape.cType)))
+    return Status::ok();
+  return failure(Code::Rejected, "a matrix product of ",
+                 program::EnumNameDType(shape.dtype), " into ",
+                 program::EnumNameDType(shape.cType),
+                 " is not supported on the CPU; use f32, or bf16 into f32 or "
+                 "bf16");
+}
 
 } // namespace
 
@@ -282,13 +370,10 @@ GemmShape simplifyGemm(const GemmShape &shape) {
 
 Result<std::unique_ptr<Operation>>
 prepareGemmOperation(DnnContext &context, const GemmShape &shape) {
-  if (shape.dtype != program::DType::F32)
-    return failure(Code::Rejected, "a matrix product on ",
-                   program::EnumNameDType(shape.dtype),
-                   " is not supported on the CPU; use f32");
+  STRETTO_TRY(checkTypes(shape));
   GemmShape simple = simplifyGemm(shape);
   bool swap =
-      !Layout(simple.m, simple.n, simple.cRow, simple.cCol).isRowMajor();
+      !Layout(simple.m, simple.n, simple.cRow, simple.cCol, false).isRowMajor();
   auto operation =
       std::make_unique<GemmOperation>(swap ? transposed(simple) : simple, swap);
   STRETTO_TRY(operation->prepare(context));

@@ -21,6 +21,8 @@ namespace {
 
 constexpr int64_t lanes = 16;
 typedef float Floats __attribute__((vector_size(64), aligned(4), may_alias));
+typedef uint32_t Words __attribute__((vector_size(64)));
+typedef uint16_t Halves __attribute__((vector_size(32), aligned(2), may_alias));
 
 // Tile that leaves a few registers free: 28 of 32 (AVX-512), or 12 of 16 that
 // hold half or a quarter of a vector.
@@ -36,7 +38,7 @@ constexpr int64_t maxTerms = 256;    // of a block
 constexpr int64_t maxColumns = 1024; // of a block of B: 1 MiB
 static_assert(maxColumns % width == 0 &&
                   maxTerms * (maxColumns + lanes) + width * maxRows <=
-                      PackedGemm::workspaceElements,
+                      packedGemmWorkspace,
               "the workspace holds a block, a strip and a tile");
 
 #if defined(__clang__)
@@ -50,21 +52,25 @@ inline int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 inline Floats load(const float *from) {
   return *reinterpret_cast<const Floats *>(from);
 }
+inline Floats load(const Bf16 *from) {
+  Halves halves = *reinterpret_cast<const Halves *>(from);
+  return (Floats)(__builtin_convertvector(halves, Words) << 16);
+}
 inline void store(float *to, Floats value) {
   *reinterpret_cast<Floats *>(to) = value;
 }
 
 /// Fetches rows that are packed soon into the second-level cache, a few lines
 /// at a time: the processor does not foresee short pieces at large strides.
-class Prefetch {
+template <typename T> class Prefetch {
 public:
-  Prefetch(const float *start, int64_t stride, int64_t rows, int64_t elements)
+  Prefetch(const T *start, int64_t stride, int64_t rows, int64_t elements)
       : row(start), stride(stride), rows(rows), elements(elements) {}
 
   void lines(int64_t count) {
     for (; count > 0 && rows > 0; --count) {
       __builtin_prefetch(row + at, /*write=*/0, /*locality=*/2);
-      at += lanes;
+      at += int64_t(64 / sizeof(T));
       if (at >= elements) {
         at = 0;
         row += stride;
@@ -74,17 +80,17 @@ public:
   }
 
 private:
-  const float *row;
+  const T *row;
   int64_t stride, rows, elements, at = 0;
 };
 
 /// What one block adds to C.
-struct Block {
-  const PackedGemm &p;
+template <typename T> struct Block {
+  const PackedGemm<T> &p;
   int64_t firstTerm, terms;
   int64_t firstColumn, columns;
   float *panels, *strip, *spare;
-  Prefetch &next; ///< block of B
+  Prefetch<T> &next; ///< block of B
 
   int64_t tilesPerStrip() const { return columns / width + 1; }
   int64_t linesPerTile() const {
@@ -96,9 +102,10 @@ struct Block {
 };
 
 /// panel[l * width + j] = b[l, column + j], zero beyond the last column.
-void packPanel(const Block &block, int64_t column, float *panel) {
-  const PackedGemm &p = block.p;
-  const float *from =
+template <typename T>
+void packPanel(const Block<T> &block, int64_t column, float *panel) {
+  const PackedGemm<T> &p = block.p;
+  const T *from =
       p.b + block.firstTerm * p.bRow + (block.firstColumn + column) * p.bCol;
   int64_t valid = min(width, block.columns - column);
   if (valid == width && p.bCol == 1) {
@@ -111,23 +118,33 @@ void packPanel(const Block &block, int64_t column, float *panel) {
   }
   for (int64_t l = 0; l < block.terms; ++l, from += p.bRow, panel += width)
     for (int64_t j = 0; j < width; ++j)
-      panel[j] = j < valid ? from[j * p.bCol] : 0.0f;
+      panel[j] = j < valid ? widen(from[j * p.bCol]) : 0.0f;
+}
+
+template <int count> inline void copyRun(float *to, const float *from) {
+  __builtin_memcpy(to, from, count * sizeof(float));
+}
+template <int count> inline void copyRun(float *to, const Bf16 *from) {
+  STRETTO_UNROLL
+  for (int i = 0; i < count; ++i)
+    to[i] = widen(from[i]);
 }
 
 /// strip[l * rows + i] = a[row + i, l].
-template <int rows> void packStrip(const Block &block, int64_t row) {
-  const PackedGemm &p = block.p;
-  const float *from = p.a + row * p.aRow + block.firstTerm * p.aCol;
+template <int rows, typename T>
+void packStrip(const Block<T> &block, int64_t row) {
+  const PackedGemm<T> &p = block.p;
+  const T *from = p.a + row * p.aRow + block.firstTerm * p.aCol;
   float *strip = block.strip;
   if (p.aRow == 1) {
     for (int64_t l = 0; l < block.terms; ++l, from += p.aCol, strip += rows)
-      __builtin_memcpy(strip, from, rows * sizeof(float));
+      copyRun<rows>(strip, from);
     return;
   }
   for (int64_t l = 0; l < block.terms; ++l, from += p.aCol, strip += rows) {
     STRETTO_UNROLL
     for (int i = 0; i < rows; ++i)
-      strip[i] = from[i * p.aRow];
+      strip[i] = widen(from[i * p.aRow]);
   }
 }
 
@@ -158,8 +175,8 @@ void tile(const float *a, const float *b, int64_t terms, float *c, int64_t cRow,
 }
 
 /// The last columns, fewer than a tile has: over a tile of our own.
-template <int rows>
-void narrowTile(const Block &block, const float *panel, float *c,
+template <int rows, typename T>
+void narrowTile(const Block<T> &block, const float *panel, float *c,
                 int64_t columns) {
   tile<rows>(block.strip, panel, block.terms, block.spare, width, false);
   for (int i = 0; i < rows; ++i)
@@ -172,17 +189,19 @@ void narrowTile(const Block &block, const float *panel, float *c,
 
 /// The last line that each term of the strip at `row` has: the first one is
 /// often that of the strip before.
-Prefetch stripAfter(const Block &block, int64_t row) {
-  const PackedGemm &p = block.p;
+template <typename T>
+Prefetch<T> stripAfter(const Block<T> &block, int64_t row) {
+  const PackedGemm<T> &p = block.p;
   int64_t last = min(row + maxRows, p.m) - 1;
   bool useful = p.aRow == 1 && row < p.m;
   return {p.a + last + block.firstTerm * p.aCol, p.aCol,
           useful ? block.terms : 0, 1};
 }
 
-template <int rows> void stripTiles(const Block &block, int64_t row) {
+template <int rows, typename T>
+void stripTiles(const Block<T> &block, int64_t row) {
   packStrip<rows>(block, row);
-  Prefetch nextStrip = stripAfter(block, row + rows);
+  Prefetch<T> nextStrip = stripAfter(block, row + rows);
   const float *panel = block.panels;
   float *c = block.p.c + row * block.p.cRow + block.firstColumn;
   int64_t column = 0;
@@ -198,7 +217,8 @@ template <int rows> void stripTiles(const Block &block, int64_t row) {
 }
 
 /// Rows from `row` on, at most `rows` at a time.
-template <int rows> void strips(const Block &block, int64_t row) {
+template <int rows, typename T>
+void strips(const Block<T> &block, int64_t row) {
   if constexpr (rows > 0) {
     for (; row + rows <= block.p.m; row += rows)
       stripTiles<rows>(block, row);
@@ -206,7 +226,7 @@ template <int rows> void strips(const Block &block, int64_t row) {
   }
 }
 
-void multiply(const Block &block) {
+template <typename T> void multiply(const Block<T> &block) {
   float *panel = block.panels;
   for (int64_t column = 0; column < block.columns; column += width) {
     packPanel(block, column, panel);
@@ -215,9 +235,7 @@ void multiply(const Block &block) {
   strips<maxRows>(block, 0);
 }
 
-} // namespace
-
-void packedGemm(const PackedGemm &p) {
+template <typename T> void multiplyBlocks(const PackedGemm<T> &p) {
   float *strip = p.workspace;
   float *spare = strip + maxTerms * lanes;
   float *panels = spare + width * maxRows;
@@ -226,10 +244,16 @@ void packedGemm(const PackedGemm &p) {
       int64_t terms = min(maxTerms, p.k - term);
       int64_t columns = min(maxColumns, p.n - column);
       int64_t after = term + terms, left = p.bCol == 1 ? p.k - after : 0;
-      Prefetch next(p.b + after * p.bRow + column, p.bRow, min(maxTerms, left),
-                    columns);
-      multiply({p, term, terms, column, columns, panels, strip, spare, next});
+      Prefetch<T> next(p.b + after * p.bRow + column, p.bRow,
+                       min(maxTerms, left), columns);
+      multiply<T>(
+          {p, term, terms, column, columns, panels, strip, spare, next});
     }
 }
+
+} // namespace
+
+void packedGemm(const PackedGemm<float> &product) { multiplyBlocks(product); }
+void packedGemm(const PackedGemm<Bf16> &product) { multiplyBlocks(product); }
 
 } // namespace stretto::runtime::STRETTO_ISA_NAMESPACE

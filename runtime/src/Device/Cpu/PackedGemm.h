@@ -2,46 +2,50 @@
 //
 // Our own matrix product for large operands that oneDNN is slow at or packs
 // into buffers from the heap: above all gradients of weights, where A is
-// transposed. Works on any strides, with a workspace of the caller.
+// transposed. Works on any strides, with a workspace of the caller. bf16 is
+// widened while it is packed, for processors without instructions for it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef STRETTO_RUNTIME_DEVICE_CPU_PACKEDGEMM_H
 #define STRETTO_RUNTIME_DEVICE_CPU_PACKEDGEMM_H
 
-#include <cstdint>
+#include "stretto/Runtime/Bf16.h"
 
 namespace stretto::runtime {
 
 /// c[i, j] = sum over l of a[i, l] * b[l, j] (+ c[i, j]); columns of c are
 /// contiguous. Terms are summed 256 at a time.
-struct PackedGemm {
-  const float *a;
+template <typename T> struct PackedGemm {
+  const T *a;
   int64_t aRow, aCol;
-  const float *b;
+  const T *b;
   int64_t bRow, bCol;
   float *c;
   int64_t cRow;
   int64_t m, n, k;
   bool accumulate = false;
   float *workspace = nullptr; ///< 64-byte aligned
-
-  static constexpr int64_t workspaceElements = 300 * 1024;
 };
 
-using PackedGemmFn = void (*)(const PackedGemm &product);
+constexpr int64_t packedGemmWorkspace = 300 * 1024; ///< elements
+
+template <typename T> using PackedGemmFn = void (*)(const PackedGemm<T> &);
 
 /// Of the best instruction set level of the host.
-PackedGemmFn packedGemm();
+template <typename T> PackedGemmFn<T> packedGemm();
 
 namespace x86v1 {
-void packedGemm(const PackedGemm &product);
-}
+void packedGemm(const PackedGemm<float> &product);
+void packedGemm(const PackedGemm<Bf16> &product);
+} // namespace x86v1
 namespace x86v3 {
-void packedGemm(const PackedGemm &product);
-}
+void packedGemm(const PackedGemm<float> &product);
+void packedGemm(const PackedGemm<Bf16> &product);
+} // namespace x86v3
 namespace x86v4 {
-void packedGemm(const PackedGemm &product);
-}
+void packedGemm(const PackedGemm<float> &product);
+void packedGemm(const PackedGemm<Bf16> &product);
+} // namespace x86v4
 
 } // namespace stretto::runtime
 
