@@ -234,7 +234,7 @@ private:
         ArrayRef<int64_t>{gemm.a_row, gemm.a_col},
         ArrayRef<int64_t>{gemm.b_row, gemm.b_col},
         ArrayRef<int64_t>{gemm.c_row, gemm.c_col}, gemm.batch, gemm.a_batch,
-        gemm.b_batch, gemm.c_batch, gemm.accumulate);
+        gemm.b_batch, gemm.c_batch, TypeAttr(), gemm.accumulate);
   }
 
   Operation *add(Location at, ArrayAttr uses,
@@ -291,7 +291,7 @@ private:
         tensor.shape, tensor.dist, tensor.names, init,
         slot(parameter.parameter), slot(parameter.gradient),
         slots(parameter.moments), restOf(parameter.gradient_dims),
-        restOf(parameter.moment_dims));
+        restOf(parameter.moment_dims), TypeAttr());
   }
 
   template <typename OpT> void add(const program::BindingT &binding) {

@@ -1,7 +1,7 @@
 // RUN: stretto-opt %s -fuse -split-input-file -verify-diagnostics
 
 stretto.segment @integers(%x: tensor<4x4xi32>, %y: tensor<4x4xi32>) -> tensor<4x4xi32> attributes {direction = "forward"} {
-  // expected-error @below {{needs f32 operands to be a matrix product}}
+  // expected-error @below {{has operands of 'i32'; matrix products exist for f32 and bf16}}
   %z = stretto.einsum "i j, j k -> i k" %x, %y : tensor<4x4xi32>, tensor<4x4xi32> -> tensor<4x4xi32>
   stretto.yield %z : tensor<4x4xi32>
 }

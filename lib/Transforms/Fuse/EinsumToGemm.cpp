@@ -151,7 +151,7 @@ private:
       permutation.push_back(llvm::find(from, name) - from.begin());
       shape.push_back(shapeOf(value)[permutation.back()]);
     }
-    return TransposeOp::create(b, op.getLoc(), typed(shape), value,
+    return TransposeOp::create(b, op.getLoc(), value,
                                b.getDenseI64ArrayAttr(permutation));
   }
 
@@ -174,8 +174,18 @@ private:
                           bStrides, c);
   }
 
+  /// `value` in the element type of the result.
+  Value widened(Value value) {
+    RankedTensorType type = typed(shapeOf(value));
+    return value.getType() == type
+               ? value
+               : ConvertOp::create(b, op.getLoc(), type, value);
+  }
+
   /// sum(lhs * rhs) over broadcasts to all labels.
   Value primitive() {
+    lhs = widened(lhs);
+    rhs = widened(rhs);
     Names all(labels.result), sum = contracted();
     all.append(sum);
     SmallVector<int64_t> shape;
@@ -260,8 +270,11 @@ static void accumulateInPlace(SegmentOp segment) {
 LogicalResult stretto::lowerEinsums(SegmentOp segment) {
   SmallVector<EinsumOp> einsums(segment.getBody().front().getOps<EinsumOp>());
   for (EinsumOp einsum : einsums) {
-    if (!cast<RankedTensorType>(einsum.getType()).getElementType().isF32())
-      return einsum.emitOpError("needs f32 operands to be a matrix product");
+    Type element =
+        cast<RankedTensorType>(einsum.getLhs().getType()).getElementType();
+    if (!element.isF32() && !element.isBF16())
+      return einsum.emitOpError("has operands of ")
+             << element << "; matrix products exist for f32 and bf16";
     EinsumLowering(einsum).run();
   }
   accumulateInPlace(segment);

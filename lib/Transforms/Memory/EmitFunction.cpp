@@ -187,6 +187,7 @@ namespace {
 struct Gradient {
   exec::SlotAttr slot;
   DistAttr dist;
+  Type element;
 };
 } // namespace
 
@@ -200,9 +201,12 @@ static llvm::StringMap<Gradient> gradientsOf(MLIRContext *context,
       DictionaryAttr attrs = step.getResultAttrDict(i);
       StringRef binding = bindingOf(attrs);
       if (binding.starts_with("grad:"))
-        gradients.try_emplace(nameOf(binding),
-                              Gradient{planned.plan.resultSlot(context, i),
-                                       attrs.getAs<DistAttr>(distName)});
+        gradients.try_emplace(
+            nameOf(binding),
+            Gradient{planned.plan.resultSlot(context, i),
+                     attrs.getAs<DistAttr>(distName),
+                     cast<RankedTensorType>(step.getResultTypes()[i])
+                         .getElementType()});
     }
   }
   return gradients;
@@ -244,12 +248,14 @@ void FunctionEmitter::emitParameters(ArrayRef<PlannedStep> steps,
         return dist == tensor.dist ? DistAttr() : dist;
       };
       Gradient gradient = gradients.lookup(name);
+      bool alike = !gradient.element || gradient.element == tensor.element;
       exec::ParameterOp::create(
           builder, step.getLoc(), name, tensor.element, tensor.shape,
           tensor.dist, tensor.dims, attrs.getAs<InitAttr>(attr::init),
           persistent.lookup(binding), gradient.slot,
           builder.getArrayAttr(slots), apart(gradient.dist),
-          apart(moments.lookup(name)));
+          apart(moments.lookup(name)),
+          alike ? TypeAttr() : TypeAttr::get(gradient.element));
     }
   }
 }

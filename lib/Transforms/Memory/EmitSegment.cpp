@@ -129,12 +129,13 @@ private:
     SmallVector<Value> inputs = {op.getA(), op.getB()};
     if (accumulate)
       inputs.push_back(op.getAcc());
-    note(exec::GemmOp::create(builder, op.getLoc(),
-                              list({read(op.getA()), read(op.getB()), c}),
-                              elementType(op.getResult()), op.getM(), op.getN(),
-                              op.getK(), op.getAStrides(), op.getBStrides(),
-                              op.getCStrides(), op.getBatch(), op.getABatch(),
-                              op.getBBatch(), op.getCBatch(), accumulate),
+    Type type = elementType(op.getA()), result = elementType(op.getResult());
+    note(exec::GemmOp::create(
+             builder, op.getLoc(), list({read(op.getA()), read(op.getB()), c}),
+             type, op.getM(), op.getN(), op.getK(), op.getAStrides(),
+             op.getBStrides(), op.getCStrides(), op.getBatch(), op.getABatch(),
+             op.getBBatch(), op.getCBatch(),
+             result == type ? TypeAttr() : TypeAttr::get(result), accumulate),
          inputs, op.getResult());
     return success();
   }

@@ -26,8 +26,8 @@ AttentionOp::inferReturnTypes(MLIRContext *context, std::optional<Location> loc,
   if (adaptor.getBlocks())
     for (auto *extents : {&out, &lse})
       extents->insert(extents->begin(), int64_t(*adaptor.getBlocks()));
-  for (ArrayRef<int64_t> extents : {ArrayRef(out), ArrayRef(lse)})
-    inferred.push_back(make(extents, tensor(operands[0]).getElementType()));
+  Type element = tensor(operands[0]).getElementType();
+  inferred.append({make(out, element), make(lse, statisticsType(element))});
   return success();
 }
 
@@ -46,6 +46,9 @@ template <typename OpT> static LogicalResult verifyAttention(OpT op) {
   if (q[2] % k[2] != 0)
     return op.emitOpError()
            << q[2] << " heads do not group over " << k[2] << " kv heads";
+  if (failed(verifyElement(op, "k", op.getK(), elementOf(op.getQ()))) ||
+      failed(verifyElement(op, "v", op.getV(), elementOf(op.getQ()))))
+    return failure();
   for (auto [name, number] :
        {std::pair("heads_global", op.getHeadsGlobal()),
         std::pair("samples", op.getSamples()),
@@ -74,7 +77,11 @@ LogicalResult AttentionGradOp::verify() {
   if (failed(verifyAttention(*this)))
     return failure();
   ArrayRef<int64_t> q = shape(getQ());
+  Type element = elementOf(getQ());
   return failure(
+      failed(verifyElement(*this, "out", getOut(), element)) ||
+      failed(verifyElement(*this, "dout", getDout(), element)) ||
+      failed(verifyElement(*this, "lse", getLse(), statisticsType(element))) ||
       failed(verifySameShape(*this, "out", getOut(), "q", getQ())) ||
       failed(verifySameShape(*this, "dout", getDout(), "q", getQ())) ||
       failed(verifyShape(*this, "lse", getLse(), {q[0], q[2], q[1]})));

@@ -117,10 +117,12 @@ UNARY(GeluOp, false)
 UNARY(DropoutOp, true)
 
 OpRule ConvertOp::getShardingRule() {
-  // Rounding keeps sums only approximately: widening is the linear case.
+  // Rounding keeps sums only approximately: widening is the linear case, and
+  // what is said to be meant.
   unsigned from = tensor(getX()).getElementType().getIntOrFloatBitWidth();
   unsigned to = tensor(getResult()).getElementType().getIntOrFloatBitWidth();
-  if (isa<FloatType>(tensor(getX()).getElementType()) && to >= from)
+  if (isa<FloatType>(tensor(getX()).getElementType()) &&
+      (to >= from || getRoundsParts()))
     return linearIn(*this, {{0}});
   return pointwise(*this);
 }
@@ -130,6 +132,9 @@ LogicalResult ConvertOp::verify() {
     if (!tensor(value).getElementType().isIntOrFloat())
       return emitOpError("converts integers and floats, got ")
              << tensor(value).getElementType();
+  if (getRoundsParts() && !(isa<FloatType>(elementOf(getX())) &&
+                            isa<FloatType>(elementOf(getResult()))))
+    return emitOpError("rounds_parts is for floats");
   if (!compatible(shape(getX()), shape(getResult())))
     return emitOpError("must keep the shape");
   return success();

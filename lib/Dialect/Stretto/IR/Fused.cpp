@@ -33,6 +33,14 @@ LogicalResult rule::verifySameShape(Operation *op, StringRef name, Value value,
                            << shape(model) << "]";
 }
 
+LogicalResult rule::verifyElement(Operation *op, StringRef name, Value value,
+                                  Type expected) {
+  if (elementOf(value) == expected)
+    return success();
+  return op->emitOpError() << name << " is " << elementOf(value)
+                           << ", expected " << expected;
+}
+
 LogicalResult rule::verifyRange(Operation *op, StringRef name,
                                 const APFloat &value, double limit) {
   double number = value.convertToDouble();
@@ -198,7 +206,7 @@ INFER(CrossEntropyOp) {
   if (shape(operands[0]).empty())
     return emitOptionalError(loc, "logits have rank 0");
   Type rows = make(shape(operands[0]).drop_back(),
-                   tensor(operands[0]).getElementType());
+                   statisticsType(elementOf(operands[0])));
   inferred.append({rows, rows});
   return success();
 }
@@ -221,11 +229,10 @@ LogicalResult CrossEntropyGradOp::verify() {
   if (failed(verifyShape(*this, "lse", getLse(), rows)) ||
       failed(verifyShape(*this, "dloss", getDloss(), rows)))
     return failure();
-  Type element = tensor(getLogits()).getElementType();
-  if (tensor(getLse()).getElementType() != element ||
-      tensor(getDloss()).getElementType() != element)
-    return emitOpError("lse and dloss must have the element type ")
-           << element << " of the logits";
+  Type element = statisticsType(elementOf(getLogits()));
+  if (failed(verifyElement(*this, "lse", getLse(), element)) ||
+      failed(verifyElement(*this, "dloss", getDloss(), element)))
+    return failure();
   if (int64_t(getVocabulary()) < 1)
     return emitOpError("vocabulary is ")
            << int64_t(getVocabulary()) << ", expected at least 1";

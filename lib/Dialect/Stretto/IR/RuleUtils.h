@@ -15,6 +15,9 @@ namespace stretto::rule {
 inline mlir::RankedTensorType tensor(mlir::Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType());
 }
+inline mlir::Type elementOf(mlir::Value value) {
+  return tensor(value).getElementType();
+}
 inline llvm::ArrayRef<int64_t> shape(mlir::Value value) {
   return tensor(value).getShape();
 }
@@ -55,6 +58,9 @@ mlir::LogicalResult verifySameShape(mlir::Operation *op, llvm::StringRef name,
                                     mlir::Value value,
                                     llvm::StringRef modelName,
                                     mlir::Value model);
+/// `value` (called `name`) has elements of type `expected`.
+mlir::LogicalResult verifyElement(mlir::Operation *op, llvm::StringRef name,
+                                  mlir::Value value, mlir::Type expected);
 /// `value` of attribute `name` lies in [0, limit); infinity: only finite.
 mlir::LogicalResult
 verifyRange(mlir::Operation *op, llvm::StringRef name,

@@ -322,6 +322,17 @@ LogicalResult GemmOp::verify() {
     if (extent < 1 || k < 1)
       return emitOpError("sizes must be positive, got m ")
              << m << ", n " << n << ", k " << k << ", batch [" << batch << "]";
+  auto elementOf = [](Value value) {
+    return cast<RankedTensorType>(value.getType()).getElementType();
+  };
+  Type element = elementOf(getA());
+  if (elementOf(getB()) != element)
+    return emitOpError("a is ")
+           << element << ", b " << elementOf(getB()) << "; use stretto.convert";
+  if (!isSumType(elementOf(getResult()), element))
+    return emitOpError("a and b are ")
+           << element << ", the result " << elementOf(getResult())
+           << ", expected " << element << " or a wider float";
   if (getAcc() && getAcc().getType() != getResult().getType())
     return emitOpError("acc is ")
            << getAcc().getType() << ", the result " << getResult().getType();

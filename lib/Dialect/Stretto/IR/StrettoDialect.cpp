@@ -34,16 +34,61 @@ void StrettoDialect::initialize() {
       >();
 }
 
-bool stretto::sameShapesAndElements(TypeRange lhs, TypeRange rhs) {
+bool stretto::isSumType(Type sum, Type element) {
+  if (sum == element)
+    return true;
+  return isa<FloatType>(sum) && isa<FloatType>(element) &&
+         sum.getIntOrFloatBitWidth() > element.getIntOrFloatBitWidth();
+}
+
+Type stretto::statisticsType(Type element) {
+  bool small = isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32;
+  return small ? Float32Type::get(element.getContext()) : element;
+}
+
+static bool
+sameShapes(TypeRange lhs, TypeRange rhs,
+           llvm::function_ref<bool(Type left, Type right)> sameElements) {
   if (lhs.size() != rhs.size())
     return false;
   for (auto [l, r] : llvm::zip(lhs, rhs)) {
     auto lt = dyn_cast<RankedTensorType>(l), rt = dyn_cast<RankedTensorType>(r);
     if (!lt || !rt || lt.getShape() != rt.getShape() ||
-        lt.getElementType() != rt.getElementType())
+        !sameElements(lt.getElementType(), rt.getElementType()))
       return false;
   }
   return true;
+}
+
+bool stretto::sameShapesAndElements(TypeRange lhs, TypeRange rhs) {
+  return sameShapes(lhs, rhs, [](Type l, Type r) { return l == r; });
+}
+
+bool stretto::sameShapesAndWiderElements(TypeRange narrow, TypeRange wide) {
+  return sameShapes(narrow, wide,
+                    [](Type l, Type r) { return isSumType(r, l); });
+}
+
+LogicalResult stretto::verifyWideSums(Operation *op) {
+  auto elementOf = [](Value value) {
+    return cast<RankedTensorType>(value.getType()).getElementType();
+  };
+  Type element;
+  for (Value operand : op->getOperands()) {
+    Type own = elementOf(operand);
+    if (!isa<FloatType>(own))
+      continue;
+    if (element && own != element)
+      return op->emitOpError("operands are ")
+             << element << " and " << own << "; use stretto.convert";
+    element = own;
+  }
+  for (Value result : op->getResults())
+    if (element && !isSumType(elementOf(result), element))
+      return op->emitOpError("operands are ")
+             << element << ", the result " << elementOf(result) << ", expected "
+             << element << " or a wider float";
+  return success();
 }
 
 DistAttr stretto::getDist(Type type) {

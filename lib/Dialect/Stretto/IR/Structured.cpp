@@ -89,6 +89,10 @@ EinsumOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
 }
 
 LogicalResult EinsumOp::verify() {
+  if (elementOf(getLhs()) != elementOf(getRhs()))
+    return emitOpError("operands are ")
+           << elementOf(getLhs()) << " and " << elementOf(getRhs())
+           << "; use stretto.convert";
   // Runs before the inferred types are checked, hence on any spec.
   if (failed(parseSpec(getSpec())))
     return emitOpError("malformed spec \"")
@@ -347,8 +351,6 @@ LogicalResult EmbeddingGradOp::verify() {
                        "features...]");
   if (!tensor(getIds()).getElementType().isInteger(32))
     return emitOpError("ids must be i32");
-  if (tensor(getDy()).getElementType() != tensor(getResult()).getElementType())
-    return emitOpError("dy and result must have one element type");
   return success();
 }
 

@@ -62,6 +62,21 @@ public:
   Value mul(Value x, double y) { return mul(x, scalar(y)); }
   Value exp(Value x) { return unary<ExpOp>(x); }
 
+  /// `x` in the element type `element`. `roundsParts`: see ConvertOp.
+  Value convert(Value x, Type element, bool roundsParts = false) {
+    auto from = cast<RankedTensorType>(x.getType());
+    if (from.getElementType() == element)
+      return x;
+    return mark(ConvertOp::create(
+        b, loc, RankedTensorType::get(from.getShape(), element), x,
+        roundsParts));
+  }
+  /// In the type in which sums and statistics of such values are kept.
+  Value widened(Value x) { return convert(x, statisticsType(elementOf(x))); }
+  static Type elementOf(Value x) {
+    return cast<RankedTensorType>(x.getType()).getElementType();
+  }
+
   Value compare(ComparePredicate predicate, Value x, Value y) {
     Value wide = shapeOf(x).size() >= shapeOf(y).size() ? x : y;
     auto type = RankedTensorType::get(shapeOf(wide), b.getI1Type());

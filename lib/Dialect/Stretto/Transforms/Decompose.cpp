@@ -192,10 +192,36 @@ SmallVector<Value> decompose(SgdOp op, OpBuilder &b) {
   return {keepIf(c, op.getOk(), next, p), keepIf(c, op.getOk(), m, op.getM())};
 }
 
+/// Calls `decompose` for the operation on operands of 32 bits at least; what it
+/// returns is given the types of the operation's results.
+SmallVector<Value>
+computeWide(Operation *op, OpBuilder &b,
+            llvm::function_ref<SmallVector<Value>(Operation *)> decompose) {
+  Composer c(b, op);
+  auto isNarrow = [&](Value value) {
+    return statisticsType(c.elementOf(value)) != c.elementOf(value);
+  };
+  if (llvm::none_of(op->getOperands(), isNarrow))
+    return decompose(op);
+  Operation *wide = op->clone();
+  for (OpOperand &operand : wide->getOpOperands())
+    operand.set(c.widened(operand.get()));
+  for (Value result : wide->getResults())
+    result.setType(RankedTensorType::get(shapeOf(result),
+                                         statisticsType(c.elementOf(result))));
+  SmallVector<Value> values = decompose(wide);
+  for (auto [value, result] : llvm::zip(values, op->getResults()))
+    value = c.convert(value, c.elementOf(result));
+  wide->destroy();
+  return values;
+}
+
 template <typename OpT>
 struct Model : Decomposable::ExternalModel<Model<OpT>, OpT> {
   SmallVector<Value> decompose(Operation *op, OpBuilder &builder) const {
-    return ::decompose(cast<OpT>(op), builder);
+    return computeWide(op, builder, [&](Operation *wide) {
+      return ::decompose(cast<OpT>(wide), builder);
+    });
   }
 };
 

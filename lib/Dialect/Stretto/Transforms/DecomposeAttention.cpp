@@ -43,7 +43,7 @@ SmallVector<Value> overBlocks(AttentionOp op, OpBuilder &b, int64_t blocks) {
   attributes.emplace_back(op.getBlocksAttrName(), b.getI64IntegerAttr(blocks));
   auto parts = AttentionOp::create(b, op.getLoc(), op->getOperands(),
                                    ArrayRef(attributes));
-  Value lses = parts.getLse(), outs = parts.getOut();
+  Value lses = parts.getLse(), outs = c.widened(parts.getOut());
   Value max = c.reduceDim(ReduceKind::Max, lses, 0);
   max = c.binary<MaximumOp>(max, c.scalarLike(max, lowest));
   Value weights = c.exp(c.sub(lses, c.spread(max, lses, 0)));
@@ -55,7 +55,7 @@ SmallVector<Value> overBlocks(AttentionOp op, OpBuilder &b, int64_t blocks) {
   weights = c.transpose(weights, {0, 1, 3, 2}); // as out: heads after queries
   Value out =
       c.reduceDim(ReduceKind::Sum, c.mul(outs, c.spread(weights, outs, 4)), 0);
-  return {out, lse};
+  return {c.convert(out, c.elementOf(op.getOut()), /*roundsParts=*/true), lse};
 }
 
 //===----------------------------------------------------------------------===//
@@ -91,23 +91,28 @@ public:
     return reshaped(x, shape);
   }
 
-  /// Rows of the queries (or of their gradients) times rows of the keys.
+  /// Rows of the queries (or of their gradients) times rows of the keys: scores
+  /// are statistics.
   Value product(Value queries, Value keys) {
-    return einsum(isGrouped ? "b q h w d, b k h d -> b h w q k"
-                            : "b q h d, b k h d -> b h q k",
-                  queries, keys);
+    Value scores = einsum(isGrouped ? "b q h w d, b k h d -> b h w q k"
+                                    : "b q h d, b k h d -> b h q k",
+                          queries, keys);
+    auto type = cast<RankedTensorType>(scores.getType());
+    scores.setType(RankedTensorType::get(
+        type.getShape(), statisticsType(type.getElementType())));
+    return scores;
   }
   /// Weighted sums of rows of the keys, one for each query.
   Value overKeys(Value weights, Value keys) {
     return einsum(isGrouped ? "b h w q k, b k h d -> b q h w d"
                             : "b h q k, b k h d -> b q h d",
-                  weights, keys);
+                  c.convert(weights, c.elementOf(keys)), keys);
   }
   /// Weighted sums of rows of the queries, one for each key.
   Value overQueries(Value weights, Value queries) {
     return einsum(isGrouped ? "b h w q k, b q h w d -> b k h d"
                             : "b h q k, b q h d -> b k h d",
-                  weights, queries);
+                  c.convert(weights, c.elementOf(queries)), queries);
   }
 
   Value scaled(Value x) { return c.mul(x, scale); }
@@ -206,7 +211,7 @@ SmallVector<Value> throughScores(AttentionGradOp op, OpBuilder &b,
   p = s.masked(p, 0);
   Value dv = s.overQueries(s.dropped(p), dout);
   Value dp = s.dropped(s.product(dout, op.getV()));
-  Value both = c.mul(dout, s.split(op.getOut(), 2));
+  Value both = c.mul(c.widened(dout), c.widened(s.split(op.getOut(), 2)));
   Value delta =
       s.rows(c.reduceDim(ReduceKind::Sum, both, shapeOf(both).size() - 1));
   Value ds = s.scaled(c.mul(p, c.sub(dp, s.alongKeys(delta, dp))));

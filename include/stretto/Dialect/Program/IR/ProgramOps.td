@@ -60,14 +60,18 @@ def Program_LaunchOp : Program_Command<"launch", "a compiled kernel"> {
 }
 
 def Program_GemmOp : Program_Command<"gemm", "C = A B (+ C), a library call"> {
-  let description = "Operands A, B, C; strides in elements: row, column, then batches.";
+  let description = [{
+    Operands A, B, C; strides in elements: row, column, then batches. C has the
+    type `result_type`, or that of A and B where it is absent.
+  }];
   let arguments = WithStream<(ins Program_Operands:$uses, TypeAttr:$type,
       I64Attr:$m, I64Attr:$n, I64Attr:$k,
       DenseI64ArrayAttr:$a_strides, DenseI64ArrayAttr:$b_strides, DenseI64ArrayAttr:$c_strides,
       DenseI64ArrayAttr:$batch, DenseI64ArrayAttr:$a_batch,
-      DenseI64ArrayAttr:$b_batch, DenseI64ArrayAttr:$c_batch, UnitAttr:$accumulate)>.args;
+      DenseI64ArrayAttr:$b_batch, DenseI64ArrayAttr:$c_batch,
+      OptionalAttr<TypeAttr>:$result_type, UnitAttr:$accumulate)>.args;
   let assemblyFormat = [{
-    $type `` custom<Operands>($uses) `m` $m `n` $n `k` $k
+    $type (`to` $result_type^)? `` custom<Operands>($uses) `m` $m `n` $n `k` $k
     `a` $a_strides `b` $b_strides `c` $c_strides
     `batch` $batch `a` $a_batch `b` $b_batch `c` $c_batch (`accumulate` $accumulate^)? attr-dict
   }];
@@ -188,19 +192,20 @@ def Program_ParameterOp : Program_Op<"parameter"> {
   let summary = "a trained tensor: its memory, initialisation, gradient and moments";
   let description = [{
     Gradient and moments lie as the parameter does, unless they are said to rest
-    elsewhere.
+    elsewhere, and have its type, unless the gradient has `gradientType`.
   }];
   let arguments = (ins StrAttr:$name, TypeAttr:$type, DenseI64ArrayAttr:$shape,
                        OptionalAttr<Stretto_DistAttr>:$dist, OptionalAttr<ArrayAttr>:$dims,
                        OptionalAttr<Stretto_InitAttr>:$init, Program_SlotAttr:$slot,
                        OptionalAttr<Program_SlotAttr>:$gradient, Program_Slots:$moments,
                        OptionalAttr<Stretto_DistAttr>:$gradientDist,
-                       OptionalAttr<Stretto_DistAttr>:$momentDist);
+                       OptionalAttr<Stretto_DistAttr>:$momentDist,
+                       OptionalAttr<TypeAttr>:$gradientType);
   let assemblyFormat = [{
     $name $type $shape (`dims` $dims^)? (`on` $dist^)? (`init` $init^)?
     `at` custom<Slot>($slot) (`gradient` custom<Slot>($gradient)^)?
     `moments` custom<Slots>($moments) (`gradient_on` $gradientDist^)?
-    (`moments_on` $momentDist^)? attr-dict
+    (`moments_on` $momentDist^)? (`gradient_type` $gradientType^)? attr-dict
   }];
 }
 

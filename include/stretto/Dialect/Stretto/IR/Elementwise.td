@@ -74,7 +74,12 @@ def Stretto_SelectOp : Stretto_TensorOp<"select", []> {
 
 def Stretto_ConvertOp : Stretto_TypedTensorOp<"convert", []> {
   let summary = "change of element type, same shape";
-  let arguments = (ins AnyRankedTensor:$x);
+  let description = [{
+    A partial sum passes where the result holds every value of the operand. With
+    `rounds_parts` it passes where numbers are rounded as well: the parts are, and
+    the sum is that of the rounded parts.
+  }];
+  let arguments = (ins AnyRankedTensor:$x, UnitAttr:$rounds_parts);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$x attr-dict `:` type($x) `->` type($result)";
 }

@@ -17,8 +17,8 @@ def Stretto_LayerNormOp : Stretto_TensorOp<"layer_norm", [SameOperandsAndResultE
   let hasVerifier = 1;
 }
 
-def Stretto_LayerNormGradOp : Stretto_TensorOp<"layer_norm_grad", [SameOperandsAndResultElementType]> {
-  let summary = "adjoint of layer_norm: dx, dgamma, dbeta";
+def Stretto_LayerNormGradOp : Stretto_TensorOp<"layer_norm_grad", [Stretto_WideSums]> {
+  let summary = "adjoint of layer_norm: dx, dgamma, dbeta (these sums perhaps wider)";
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$gamma, AnyRankedTensor:$dy, F64Attr:$eps);
   let results = (outs AnyRankedTensor:$dx, AnyRankedTensor:$dgamma, AnyRankedTensor:$dbeta);
   let assemblyFormat = [{
@@ -26,6 +26,7 @@ def Stretto_LayerNormGradOp : Stretto_TensorOp<"layer_norm_grad", [SameOperandsA
     `->` type($dx) `,` type($dgamma) `,` type($dbeta)
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = inferWideDeclaration;
 }
 
 def Stretto_RmsNormOp : Stretto_TensorOp<"rms_norm", [SameOperandsAndResultElementType]> {
@@ -37,8 +38,8 @@ def Stretto_RmsNormOp : Stretto_TensorOp<"rms_norm", [SameOperandsAndResultEleme
   let hasVerifier = 1;
 }
 
-def Stretto_RmsNormGradOp : Stretto_TensorOp<"rms_norm_grad", [SameOperandsAndResultElementType]> {
-  let summary = "adjoint of rms_norm: dx, dgamma";
+def Stretto_RmsNormGradOp : Stretto_TensorOp<"rms_norm_grad", [Stretto_WideSums]> {
+  let summary = "adjoint of rms_norm: dx, dgamma (this sum perhaps wider)";
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$gamma, AnyRankedTensor:$dy, F64Attr:$eps);
   let results = (outs AnyRankedTensor:$dx, AnyRankedTensor:$dgamma);
   let assemblyFormat = [{
@@ -46,6 +47,7 @@ def Stretto_RmsNormGradOp : Stretto_TensorOp<"rms_norm_grad", [SameOperandsAndRe
     `->` type($dx) `,` type($dgamma)
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = inferWideDeclaration;
 }
 
 def Stretto_RopeOp : Stretto_TensorOp<"rope", []> {
@@ -76,11 +78,12 @@ class AttentionArguments<dag operands> {
       OptionalAttr<Stretto_OffsetAttr>:$key_offset));
 }
 
-def Stretto_AttentionOp : Stretto_TensorOp<"attention", [SameOperandsAndResultElementType]> {
+def Stretto_AttentionOp : Stretto_TensorOp<"attention", []> {
   let summary = "softmax attention, grouped-query allowed";
   let description = [{
     q [batch, q_len, heads, head_dim]; k, v [batch, kv_len, kv_heads, head_dim];
-    out like q; lse [batch, heads, q_len] = log sum exp of the scaled scores.
+    out like q; lse [batch, heads, q_len] = log sum exp of the scaled scores, f32
+    where q is of 16 bits.
     Query head h reads kv head h / (heads / kv_heads). `causal`: query i sees keys
     0..i + (kv_len - q_len). Dropout on the probabilities as in `dropout`, for the
     logical tensor [batch, heads, q_len, kv_len]; `batch_offset`/`head_offset` and
@@ -110,7 +113,7 @@ def Stretto_AttentionOp : Stretto_TensorOp<"attention", [SameOperandsAndResultEl
   }];
 }
 
-def Stretto_AttentionGradOp : Stretto_TensorOp<"attention_grad", [SameOperandsAndResultElementType]> {
+def Stretto_AttentionGradOp : Stretto_TensorOp<"attention_grad", []> {
   let summary = "adjoint of attention: dq, dk, dv (scores recomputed from lse)";
   let description = [{
     out and lse are those over all keys, also where k and v are shards of the
@@ -138,7 +141,7 @@ def Stretto_CrossEntropyOp : Stretto_TensorOp<"cross_entropy", []> {
   let description = [{
     logits [dims..., vocab], labels [dims...] i32 -> loss [dims...], lse [dims...]:
     loss = lse - (1 - smoothing) * logits[label] - smoothing / vocab * sum(logits),
-    lse = log(sum(exp(logits))).
+    lse = log(sum(exp(logits))). Both are f32 where the logits are of 16 bits.
   }];
   let arguments = (ins AnyRankedTensor:$logits, AnyRankedTensor:$labels,
                        DefaultValuedAttr<F64Attr, "0.0">:$smoothing);

@@ -60,11 +60,12 @@ def Stretto_GatherOp : Stretto_TensorOp<"gather", []> {
   let extraClassDeclaration = inferDeclaration # localizeDeclaration;
 }
 
-def Stretto_ScatterAddOp : Stretto_TypedTensorOp<"scatter_add", []> {
+def Stretto_ScatterAddOp : Stretto_TypedTensorOp<"scatter_add", [Stretto_WideSums]> {
   let summary = "sums of updates by index: the adjoint of gather";
   let description = [{
     The result has the shape of gather's `x`: zeros, plus every update at the place
-    that gather would read for it; updates whose index is outside are dropped.
+    that gather would read for it; updates whose index is outside are dropped. The
+    element type may be wider than that of the updates.
   }];
   let arguments = (ins AnyRankedTensor:$indices, AnyRankedTensor:$updates, I64Attr:$dim,
                        DefaultValuedAttr<I64Attr, "0">:$batch_dims,

@@ -48,11 +48,12 @@ def Stretto_LaunchOp : Stretto_Op<"launch", [
   }];
 }
 
-def Stretto_GemmOp : Stretto_Op<"gemm", [Pure, SameOperandsAndResultElementType]> {
+def Stretto_GemmOp : Stretto_Op<"gemm", [Pure]> {
   let summary = "C = A B (+ C) over strided batches: a library call";
   let description = [{
     Sizes and strides in elements as in the Program's Gemm. With `acc` the result
-    is the storage of acc, updated in place.
+    is the storage of acc, updated in place. The result may have a wider element
+    type than a and b; sums are taken in f32 at least.
   }];
   let arguments = (ins AnyRankedTensor:$a, AnyRankedTensor:$b, Optional<AnyRankedTensor>:$acc,
                        I64Attr:$m, I64Attr:$n, I64Attr:$k,

@@ -9,8 +9,8 @@ def Stretto_SegmentOp : Stretto_Op<"segment", [
     "cotangent", "accumulator", "grad", "moment", "scalar", "input"),
     `stretto.param` (name within the layer) and, between Apply and assign,
     `stretto.constraint`. Result attributes: `stretto.dims`, `stretto.role`,
-    `stretto.param`. `direction` is "forward", "backward", "count", "reduce",
-    "update", "eval" or "finish"; `layer` names the source layer. A result with
+    `stretto.param`. `direction` is "forward", "backward", "count", "gather",
+    "reduce", "update", "eval" or "finish"; `layer` names the source layer. A result with
     `stretto.alias = i` is the same storage as argument i, updated in place.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttrOf<FunctionType>:$function_type,

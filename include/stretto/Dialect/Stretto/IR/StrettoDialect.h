@@ -46,6 +46,14 @@ constexpr llvm::StringLiteral links = "stretto.links";     // on the module
 
 /// Is every pair equal in shape and element type, encodings aside?
 bool sameShapesAndElements(mlir::TypeRange lhs, mlir::TypeRange rhs);
+/// The same, except that element types of `wide` may be wider floats.
+bool sameShapesAndWiderElements(mlir::TypeRange narrow, mlir::TypeRange wide);
+
+/// Are sums of `element` values kept in `sum`: the same type or a wider float?
+bool isSumType(mlir::Type sum, mlir::Type element);
+/// In which losses, log-sum-exps and the like of `element` values are kept: f32
+/// for floats of 16 bits, else the same.
+mlir::Type statisticsType(mlir::Type element);
 
 /// The distribution in a tensor type's encoding, or null.
 DistAttr getDist(mlir::Type type);

@@ -34,6 +34,20 @@ public:
   }
 };
 
+/// Diagnoses floats among the operands that differ, and float results that are
+/// narrower than they are.
+mlir::LogicalResult verifyWideSums(mlir::Operation *op);
+
+/// Trait of operations whose results are sums, which may be kept in a wider
+/// type than the operands have.
+template <typename ConcreteType>
+class WideSums : public mlir::OpTrait::TraitBase<ConcreteType, WideSums> {
+public:
+  static mlir::LogicalResult verifyTrait(mlir::Operation *op) {
+    return verifyWideSums(op);
+  }
+};
+
 class InvokeOp;
 /// The operands of an invocation, with the members that it picks.
 mlir::ParseResult parseMembers(

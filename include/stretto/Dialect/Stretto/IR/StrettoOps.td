@@ -21,6 +21,12 @@ def Stretto_Distributed : NativeOpTrait<"Distributed"> {
   let cppNamespace = "::stretto";
 }
 
+// Operands have one float type; results that are sums may have a wider one, so
+// that sums of 16-bit values can be kept in f32.
+def Stretto_WideSums : NativeOpTrait<"WideSums"> {
+  let cppNamespace = "::stretto";
+}
+
 class Stretto_Op<string mnemonic, list<Trait> traits = []>
     : Op<Stretto_Dialect, mnemonic, traits> {
   // For operations whose attributes depend on the shard.
@@ -41,6 +47,12 @@ class Stretto_TensorOp<string mnemonic, list<Trait> traits = []>
   code inferDeclaration = [{
     static bool isCompatibleReturnTypes(::mlir::TypeRange l, ::mlir::TypeRange r) {
       return ::stretto::sameShapesAndElements(l, r);
+    }
+  }];
+  // Where results that are sums may have a wider element type.
+  code inferWideDeclaration = [{
+    static bool isCompatibleReturnTypes(::mlir::TypeRange l, ::mlir::TypeRange r) {
+      return ::stretto::sameShapesAndWiderElements(l, r);
     }
   }];
   let extraClassDeclaration = inferDeclaration;

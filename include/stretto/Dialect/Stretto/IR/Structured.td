@@ -7,34 +7,37 @@ def Stretto_ConstantOp : Stretto_TypedTensorOp<"constant", []> {
   let assemblyFormat = "$value attr-dict `:` type($result)";
 }
 
-def Stretto_EinsumOp : Stretto_TensorOp<"einsum", [SameOperandsAndResultElementType]> {
+def Stretto_EinsumOp : Stretto_TensorOp<"einsum", [Stretto_WideSums]> {
   let summary = "generalised matrix product in Einstein notation";
   let description = [{
     `"b s e, e h d -> b s h d"`: labels are local to the operation; a label in
     both operands and the result is a batch label, one in both operands only is
-    contracted, one in one operand only must be in the result.
+    contracted, one in one operand only must be in the result. The result may
+    have a wider element type: sums are kept in it.
   }];
   let arguments = (ins StrAttr:$spec, AnyRankedTensor:$lhs, AnyRankedTensor:$rhs);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$spec $lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)";
   let hasVerifier = 1;
-  let extraClassDeclaration = inferDeclaration # [{
+  let extraClassDeclaration = inferWideDeclaration # [{
     struct Labels { ::llvm::SmallVector<::llvm::StringRef> lhs, rhs, result; };
     Labels getLabels();
   }];
 }
 
-def Stretto_ReduceOp : Stretto_TensorOp<"reduce", [SameOperandsAndResultElementType]> {
+def Stretto_ReduceOp : Stretto_TensorOp<"reduce", [Stretto_WideSums]> {
   let summary = "reduction over dimensions, which disappear";
   let description = [{
     `and` and `or` are for i1. `init` takes part in every result element once,
-    however many shards the dimensions have.
+    however many shards the dimensions have. The result may have a wider element
+    type.
   }];
   let arguments = (ins Stretto_ReduceKindAttr:$kind, AnyRankedTensor:$x, DenseI64ArrayAttr:$dims,
                        OptionalAttr<F64Attr>:$init);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "`` $kind $x `dims` $dims attr-dict `:` type($x) `->` type($result)";
   let hasVerifier = 1;
+  let extraClassDeclaration = inferWideDeclaration;
 }
 
 def Stretto_BroadcastOp : Stretto_TypedTensorOp<"broadcast", [SameOperandsAndResultElementType]> {
@@ -86,11 +89,12 @@ def Stretto_EmbeddingOp : Stretto_TensorOp<"embedding", []> {
   }];
 }
 
-def Stretto_EmbeddingGradOp : Stretto_TypedTensorOp<"embedding_grad", []> {
+def Stretto_EmbeddingGradOp : Stretto_TypedTensorOp<"embedding_grad", [Stretto_WideSums]> {
   let summary = "scatter-add of rows: the adjoint of embedding";
   let description = [{
     ids [dims...], dy [dims..., features...] -> dtable [rows, features...]; rows
-    outside the result are ignored. Sums are taken in order of ids.
+    outside the result are ignored. Sums are taken in order of ids; dtable may
+    have a wider element type than dy.
   }];
   let arguments = (ins AnyRankedTensor:$ids, AnyRankedTensor:$dy,
                        OptionalAttr<Stretto_OffsetAttr>:$offset);
