@@ -6,9 +6,9 @@
 
 namespace stretto::runtime {
 
-uint32_t Counters::profileRow(const ProfileEntry &work) {
+uint32_t Counters::profileRow(const ProfileEntry &work, unsigned stream) {
   auto [found, isNew] = profileRows.try_emplace(
-      {work.function, work.kind, work.name, work.flops, work.bytes},
+      {stream, work.function, work.kind, work.name, work.flops, work.bytes},
       uint32_t(profile.size()));
   if (isNew)
     profile.push_back(work);
@@ -16,9 +16,10 @@ uint32_t Counters::profileRow(const ProfileEntry &work) {
 }
 
 uint32_t Counters::trafficRow(const std::string &function,
-                              program::CollectiveKind kind, uint32_t group) {
-  auto [found, isNew] = trafficRows.try_emplace({function, int(kind), group},
-                                                uint32_t(traffic.size()));
+                              program::CollectiveKind kind, uint32_t group,
+                              unsigned stream) {
+  auto [found, isNew] = trafficRows.try_emplace(
+      {stream, function, int(kind), group}, uint32_t(traffic.size()));
   if (isNew)
     traffic.push_back({function, kind, group, 0, 0});
   return found->second;
@@ -54,9 +55,21 @@ std::vector<ProfileEntry> Counters::profileEntries() const {
 
 std::vector<TrafficEntry> Counters::trafficEntries() const {
   std::vector<TrafficEntry> used;
-  for (const TrafficEntry &row : traffic)
-    if (row.calls > 0)
+  for (const TrafficEntry &row : traffic) {
+    if (row.calls == 0)
+      continue;
+    auto same = [&](const TrafficEntry &sum) {
+      return sum.function == row.function && sum.kind == row.kind &&
+             sum.group == row.group;
+    };
+    auto sum = std::find_if(used.begin(), used.end(), same);
+    if (sum == used.end()) {
       used.push_back(row);
+      continue;
+    }
+    sum->calls += row.calls;
+    sum->sentBytes += row.sentBytes;
+  }
   return used;
 }
 

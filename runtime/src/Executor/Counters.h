@@ -1,7 +1,8 @@
 //===- Counters.h - time and bytes of a run ---------------------*- C++ -*-===//
 //
-// One row per kind of work and per (function, collective, group), looked up
-// once when a Program is expanded and only added to afterwards.
+// One row per stream, kind of work and (function, collective, group), looked up
+// once when a Program is expanded and only added to afterwards, each by the
+// thread of its stream.
 //
 //===----------------------------------------------------------------------===//
 #ifndef STRETTO_RUNTIME_EXECUTOR_COUNTERS_H
@@ -18,9 +19,9 @@ class Counters {
 public:
   /// Index of the row for such work, made when new. `work` has the cost of one
   /// execution and no times.
-  uint32_t profileRow(const ProfileEntry &work);
+  uint32_t profileRow(const ProfileEntry &work, unsigned stream);
   uint32_t trafficRow(const std::string &function, program::CollectiveKind kind,
-                      uint32_t group);
+                      uint32_t group, unsigned stream);
 
   /// One execution of the row's work.
   const ProfileEntry &work(uint32_t row) const { return profile[row]; }
@@ -34,7 +35,7 @@ public:
     traffic[row].sentBytes += bytes;
   }
 
-  /// Rows that were used, those of most time first.
+  /// Rows that were used, of all streams together, those of most time first.
   std::vector<ProfileEntry> profileEntries() const;
   std::vector<TrafficEntry> trafficEntries() const;
   void reset();
@@ -42,10 +43,12 @@ public:
 private:
   std::vector<ProfileEntry> profile; // flops, bytes: of one execution
   std::vector<TrafficEntry> traffic;
-  std::map<std::tuple<std::string, std::string, std::string, double, uint64_t>,
+  std::map<std::tuple<unsigned, std::string, std::string, std::string, double,
+                      uint64_t>,
            uint32_t>
       profileRows;
-  std::map<std::tuple<std::string, int, uint32_t>, uint32_t> trafficRows;
+  std::map<std::tuple<unsigned, std::string, int, uint32_t>, uint32_t>
+      trafficRows;
 };
 
 } // namespace stretto::runtime

@@ -2,13 +2,17 @@
 
 #include "stretto/Runtime/Executor.h"
 
+#include "../Comm/RandomDelay.h"
+#include "Adversary.h"
 #include "Expand.h"
 #include "Replay.h"
+#include "Streams.h"
 #include "Tensors.h"
 
 #include "stretto/Runtime/Random.h"
 
 #include <ctime>
+#include <set>
 
 namespace stretto::runtime {
 
@@ -79,13 +83,16 @@ public:
     context.seed = seedValue;
     context.plant = options.plant ? &*options.plant : nullptr;
     functions.clear();
+    deaths.clear();
     for (size_t i = 0; i < numFunctions(); ++i) {
       STRETTO_ASSIGN(Expansion expansion, expand(context, functionAt(i)));
       functions.push_back(std::move(expansion));
+      if (options.adversary)
+        deaths.push_back(
+            findDeaths(*loaded, functionAt(i), functions.back(), regions));
     }
     STRETTO_TRY(checkPlant());
-    reserveSpans();
-    return device.ready();
+    return startStreams();
   }
 
   Result<size_t> function(const std::string &name) const override {
@@ -106,20 +113,13 @@ public:
     Expansion &expansion = functions[index];
     STRETTO_TRY(ranks.state());
     setStep(expansion, step);
-    const Instruction *failed = nullptr;
-    bool traces = isTraced(index, step);
-    Status status = options.profile || traces
-                        ? run<true>(expansion, failed, traces)
-                        : run<false>(expansion, failed, false);
-    if (status)
-      return status;
-    if (!ranks.state()) // another rank failed first and says why itself
-      return status;
-    status =
-        status.within(concat("'", functionAt(index).name()->str(), "' step ",
-                             step, ", ", describe(*loaded, *failed)));
-    ranks.abort(status);
-    return status;
+    current = {index, &expansion, step, isTraced(index, step)};
+    if (options.adversary)
+      return runAdversary();
+    runStreams();
+    for (const auto &lane : lanes)
+      STRETTO_TRY(lane->status);
+    return Status::ok();
   }
 
   Result<NonFiniteOrigin> findNonFinite(size_t index, int64_t step) override {
@@ -128,8 +128,8 @@ public:
     STRETTO_TRY(ranks.state());
     Expansion &expansion = functions[index];
     setStep(expansion, step);
-    return replay({*loaded, functionAt(index), ranks, expansion, communicators,
-                   regions, [&](const Instruction &instruction) {
+    return replay({*loaded, functionAt(index), ranks, expansion, regions,
+                   [&](const Instruction &instruction) {
                      return issue(expansion, instruction);
                    }});
   }
@@ -166,8 +166,9 @@ public:
   }
   std::vector<TraceSpan> trace() const override {
     std::vector<TraceSpan> result;
-    for (const Span &span : spans)
-      result.push_back(describeSpan(span));
+    for (const auto &lane : lanes)
+      for (const Span &span : lane->spans)
+        result.push_back(describeSpan(span));
     return result;
   }
   std::vector<TrafficEntry> traffic() const override {
@@ -201,12 +202,63 @@ private:
     communicators.clear();
     if (!loaded->table().groups())
       return Status::ok();
-    for (const program::Group *group : *loaded->table().groups()) {
-      STRETTO_ASSIGN(auto communicator, ranks.connect(loaded->mesh().members(
-                                            ranks.rank(), group->axes())));
-      communicators.push_back(std::move(communicator));
-    }
+    std::set<std::pair<uint32_t, uint16_t>> used = groupsOfStreams();
+    for (uint32_t group = 0; group < loaded->table().groups()->size(); ++group)
+      for (uint16_t stream = 0; stream < numStreams(); ++stream) {
+        communicators.emplace_back();
+        if (!used.count({group, stream}))
+          continue;
+        auto *axes = loaded->table().groups()->Get(group)->axes();
+        STRETTO_ASSIGN(
+            communicators.back(),
+            ranks.connect(loaded->mesh().members(ranks.rank(), axes)));
+      }
     return Status::ok();
+  }
+
+  /// Where collectives run; the same on all ranks.
+  std::set<std::pair<uint32_t, uint16_t>> groupsOfStreams() const {
+    std::set<std::pair<uint32_t, uint16_t>> used;
+    for (size_t i = 0; i < numFunctions(); ++i)
+      if (functionAt(i).calls())
+        for (const program::Call *call : *functionAt(i).calls())
+          addGroups(*call, used);
+    return used;
+  }
+  void addGroups(const program::Call &call,
+                 std::set<std::pair<uint32_t, uint16_t>> &used) const {
+    auto *commands =
+        loaded->table().segments()->Get(call.segment())->commands();
+    if (!commands)
+      return;
+    for (const program::Command *command : *commands)
+      if (const auto *collective = command->payload_as_Collective())
+        used.insert({collective->group(), streamOf(call, *command)});
+  }
+
+  unsigned numStreams() const {
+    return std::max<unsigned>(loaded->table().streams(), 1);
+  }
+
+  /// Threads for those that have anything to do.
+  Status startStreams() {
+    lanes.clear();
+    for (unsigned stream = 0; stream < numStreams(); ++stream)
+      lanes.push_back(std::make_unique<Lane>(RandomDelay(
+          ranks.options(), random::mix(uint64_t(ranks.rank())) + stream)));
+    reserveSpans();
+    streams = std::make_unique<Streams>(ranks);
+    return streams->start(
+        options.adversary ? 1 : numStreams(),
+        [this](unsigned stream) { return ready(stream); },
+        [this](unsigned stream) { runStream(stream); });
+  }
+
+  /// The adversary issues what all streams do from one thread.
+  Status ready(unsigned stream) {
+    for (unsigned other = 1; options.adversary && other < numStreams(); ++other)
+      STRETTO_TRY(device.ready(other));
+    return device.ready(stream);
   }
 
   Status allocateArena() {
@@ -245,7 +297,7 @@ private:
   }
 
   void setStep(Expansion &expansion, int64_t step) {
-    currentStep = step;
+    current.step = step;
     for (size_t i = 0; i < expansion.scalars.size(); ++i)
       expansion.values[i] = expansion.scalars[i].at(step);
     for (const Instruction &instruction : expansion.instructions)
@@ -257,9 +309,26 @@ private:
   /// One instruction as it ran; made into words afterwards.
   struct Span {
     const Instruction *instruction;
+    const Expansion *expansion;
     int64_t step;
     double begin, end;
     uint64_t sent;
+  };
+
+  /// What belongs to the thread of one stream.
+  struct alignas(64) Lane {
+    explicit Lane(RandomDelay delay) : delay(delay) {}
+    RandomDelay delay;
+    std::vector<Span> spans;
+    Status status; // of the current run
+  };
+
+  /// What all streams run.
+  struct Run {
+    size_t function = 0;
+    Expansion *expansion = nullptr;
+    int64_t step = 0;
+    bool traces = false;
   };
 
   bool isTraced(size_t index, int64_t step) const {
@@ -272,24 +341,34 @@ private:
     int64_t steps = options.traceTo - options.traceFrom + 1;
     for (size_t i = 0; steps > 0 && i < functions.size(); ++i)
       if (isTraced(i, options.traceTo))
-        spans.reserve(size_t(steps) * functions[i].instructions.size());
+        for (size_t stream = 0; stream < lanes.size(); ++stream)
+          lanes[stream]->spans.reserve(size_t(steps) *
+                                       functions[i].streams[stream].size());
   }
 
   TraceSpan describeSpan(const Span &span) const {
     const Instruction &instruction = *span.instruction;
     const ProfileEntry &work = counters.work(instruction.profileRow);
-    const program::Call &call = *instruction.call;
     TraceSpan result;
     result.kind = work.kind;
     result.name = work.name;
-    result.segment =
-        textOf(loaded->table().segments()->Get(call.segment())->name());
-    result.instance = textOf(call.instance());
-    result.location = textOf(instruction.command->location());
+    if (const program::Call *call = instruction.call) {
+      result.segment =
+          textOf(loaded->table().segments()->Get(call->segment())->name());
+      result.instance = textOf(call->instance());
+      result.microbatch = call->microbatch();
+    }
+    if (const program::Command *command = instruction.command) {
+      result.location = textOf(command->location());
+      if (auto *collective = command->payload_as_Collective())
+        result.cause = textOf(collective->cause());
+    }
+    for (uint32_t i = 0; i < instruction.numWaits; ++i)
+      result.waitsFor.push_back(
+          span.expansion->waits[instruction.firstWait + i].stream);
     result.step = span.step;
-    result.microbatch = call.microbatch();
     result.call = instruction.callNumber;
-    result.stream = instruction.command->stream();
+    result.stream = instruction.stream;
     result.begin = span.begin;
     result.end = span.end;
     result.flops = work.flops;
@@ -299,29 +378,111 @@ private:
     return result;
   }
 
-  template <bool timed>
-  Status run(Expansion &expansion, const Instruction *&failed, bool traces) {
+  //===--------------------------------------------------------------------===//
+  // Running
+  //===--------------------------------------------------------------------===//
+
+  void runStreams() {
+    const Expansion &expansion = *current.expansion;
+    streams->reset();
+    for (unsigned stream = 1; stream < lanes.size(); ++stream) {
+      lanes[stream]->status = Status::ok();
+      if (!expansion.streams[stream].empty())
+        streams->begin(stream);
+    }
+    runStream(0);
+    for (unsigned stream = 1; stream < lanes.size(); ++stream)
+      if (!expansion.streams[stream].empty())
+        streams->finish(stream);
+  }
+
+  /// By the thread of the stream.
+  void runStream(unsigned stream) {
+    bool timed = options.profile || current.traces;
+    lanes[stream]->status =
+        timed ? runStream<true>(stream) : runStream<false>(stream);
+  }
+
+  template <bool timed> Status runStream(unsigned stream) {
     std::optional<Stopwatch> watch;
     if (timed)
       watch.emplace();
-    for (const Instruction &instruction : expansion.instructions) {
-      if (Status status = issue(expansion, instruction); !status) {
-        failed = &instruction;
-        return status;
-      }
-      if (timed) {
-        Stopwatch::Lap lap = watch->lap();
-        if (options.profile)
-          counters.addTime(instruction.profileRow, lap.wall, lap.cpu);
-        if (traces)
-          spans.push_back({&instruction, currentStep, watch->now() - lap.wall,
-                           watch->now(), lastSent});
-      }
+    uint32_t done = 0;
+    for (uint32_t index : current.expansion->streams[stream]) {
+      const Instruction &instruction = current.expansion->instructions[index];
+      STRETTO_TRY(runOne<timed>(instruction, watch));
+      if (lanes.size() > 1)
+        streams->advance(stream, ++done);
     }
     return Status::ok();
   }
 
-  Status issue(Expansion &expansion, const Instruction &instruction) {
+  template <bool timed>
+  Status runOne(const Instruction &instruction,
+                std::optional<Stopwatch> &watch) {
+    uint64_t sent = 0;
+    Status status = instruction.kind == Instruction::Kind::Wait
+                        ? wait(instruction)
+                        : issue(*current.expansion, instruction, &sent);
+    if (!status)
+      return giveUp(status, instruction);
+    if (!timed)
+      return status;
+    Stopwatch::Lap lap = watch->lap();
+    if (options.profile)
+      counters.addTime(instruction.profileRow, lap.wall, lap.cpu);
+    if (current.traces)
+      lanes[instruction.stream]->spans.push_back(
+          {&instruction, current.expansion, current.step,
+           watch->now() - lap.wall, watch->now(), sent});
+    return status;
+  }
+
+  /// The job ends, unless another rank failed first and says why itself.
+  Status giveUp(Status status, const Instruction &failed) {
+    if (!ranks.state())
+      return status;
+    status = status.within(
+        concat("'", functionAt(current.function).name()->str(), "' step ",
+               current.step, ", ", describe(*loaded, failed)));
+    ranks.abort(status);
+    return status;
+  }
+
+  Status wait(const Instruction &instruction) {
+    if (options.adversary) // the order of the instructions sees to it
+      return Status::ok();
+    for (uint32_t i = 0; i < instruction.numWaits; ++i) {
+      const StreamWait &other =
+          current.expansion->waits[instruction.firstWait + i];
+      STRETTO_TRY(streams->await(other.stream, other.count));
+    }
+    lanes[instruction.stream]->delay.sleep();
+    return Status::ok();
+  }
+
+  /// In the worst of the legal orders, with NaN in all bytes that hold nothing.
+  Status runAdversary() {
+    constexpr uint32_t poison = 0x7ff87ff8; // NaN in every floating-point type
+    std::optional<Stopwatch> watch(std::in_place);
+    const Expansion &expansion = *current.expansion;
+    char *transient = regions[size_t(program::Region::Scratch)];
+    device.fill(transient, poison, loaded->transientBytes());
+    std::vector<uint32_t> order =
+        adversarialOrder(expansion, *options.adversary, current.step);
+    PoisonPlan plan(deaths[current.function], order);
+    for (uint32_t index : order) {
+      STRETTO_TRY(runOne<true>(expansion.instructions[index], watch));
+      for (const Death *death : plan.after(index))
+        device.fill(transient + death->begin, poison,
+                    death->end - death->begin);
+    }
+    return Status::ok();
+  }
+
+  /// Anything but a wait; `sent` receives the bytes that a collective sent.
+  Status issue(Expansion &expansion, const Instruction &instruction,
+               uint64_t *sent = nullptr) {
     void *const *buffers = expansion.buffers.data() + instruction.firstBuffer;
     switch (instruction.kind) {
     case Instruction::Kind::Launch:
@@ -329,12 +490,13 @@ private:
                                                  instruction.firstScalar);
       break;
     case Instruction::Kind::Collective: {
-      uint64_t sent = 0;
+      uint64_t bytes = 0;
       STRETTO_TRY(instruction.communicator->run(expansion.tasks.data() +
                                                     instruction.firstTask,
-                                                instruction.numTasks, sent));
-      counters.addTraffic(instruction.trafficRow, instruction.numTasks, sent);
-      lastSent = sent;
+                                                instruction.numTasks, bytes));
+      counters.addTraffic(instruction.trafficRow, instruction.numTasks, bytes);
+      if (sent)
+        *sent = bytes;
       break;
     }
     case Instruction::Kind::Fill:
@@ -345,8 +507,10 @@ private:
       break;
     case Instruction::Kind::Plant:
       if (options.plant->rank == ranks.rank() &&
-          options.plant->step == currentStep)
+          options.plant->step == current.step)
         device.fill(buffers[0], quietNan, sizeof(quietNan));
+      break;
+    case Instruction::Kind::Wait:
       break;
     }
     return Status::ok();
@@ -357,13 +521,14 @@ private:
   Device &device;
   ExecutorOptions options;
   uint64_t seedValue;
-  std::vector<std::unique_ptr<Communicator>> communicators; // by group
+  std::vector<std::unique_ptr<Communicator>> communicators; // by group, stream
   RegionStarts regions = {};
   Counters counters;
   std::vector<Expansion> functions;
-  std::vector<Span> spans;
-  int64_t currentStep = 0;
-  uint64_t lastSent = 0; // by the last collective
+  std::vector<std::vector<Death>> deaths; // by function, for the adversary
+  Run current;
+  std::vector<std::unique_ptr<Lane>> lanes; // by stream
+  std::unique_ptr<Streams> streams;         // last: its threads use the rest
 };
 
 } // namespace

@@ -2,12 +2,17 @@
 
 #include "Expand.h"
 
+#include <algorithm>
+
 namespace stretto::runtime {
 
 namespace {
 
+template <typename T> uint32_t count(const flatbuffers::Vector<T> *vector) {
+  return vector ? vector->size() : 0;
+}
 uint32_t sizeOf(const program::Command &command) {
-  return command.operands() ? command.operands()->size() : 0;
+  return count(command.operands());
 }
 
 /// Of shards of the positions: what a rank does on average.
@@ -49,30 +54,126 @@ std::string nameOf(const AttentionTask &task) {
 class Expander {
 public:
   Expander(const ExpandContext &context, std::string function, Expansion &out)
-      : context(context), function(std::move(function)), out(out) {}
+      : context(context), function(std::move(function)), out(out) {
+    size_t streams = context.program->table().streams();
+    out.streams.resize(streams);
+    runs.resize(streams);
+    known.assign(streams, std::vector<uint32_t>(streams, 0));
+  }
 
   Status expand(const program::Call &call) {
     const program::Segment &segment =
         *context.program->table().segments()->Get(call.segment());
     scalarContext = {context.rank, call.microbatch(), 0, context.seed,
                      call.instance_key()};
-    if (!segment.commands())
-      return Status::ok();
-    for (const program::Command *command : *segment.commands()) {
-      current = Instruction();
-      current.call = &call;
-      current.callNumber = callNumber;
-      current.command = command;
+    begin(call);
+    for (uint32_t i = 0; i < count(segment.commands()); ++i) {
+      const program::Command *command = segment.commands()->Get(i);
+      start(call, command, streamOf(call, *command));
+      enter(current.stream);
       if (Status status = expandCommand(*command); !status)
         return status.within(describe(*context.program, current));
       if (context.plant && !out.planted)
         plantAfter(*command);
     }
-    ++callNumber;
+    end();
     return Status::ok();
   }
 
+  /// The function ends when all streams have.
+  void finish() {
+    current = Instruction();
+    current.callNumber = callNumber;
+    addWait(countsNow());
+  }
+
 private:
+  //===--------------------------------------------------------------------===//
+  // Streams
+  //===--------------------------------------------------------------------===//
+
+  /// Instructions by stream.
+  using Counts = std::vector<uint32_t>;
+
+  Counts countsNow() const {
+    Counts counts;
+    for (const auto &stream : out.streams)
+      counts.push_back(uint32_t(stream.size()));
+    return counts;
+  }
+
+  /// What every command of the call waits for.
+  void begin(const program::Call &call) {
+    events.clear();
+    begun.clear();
+    after.assign(out.streams.size(), 0);
+    for (uint32_t i = 0; i < count(call.after()); ++i)
+      raise(after, ends[call.after()->Get(i)]);
+    start(call, nullptr, call.stream());
+    enter(call.stream());
+  }
+  /// The first command of the call on a stream waits there.
+  void enter(uint16_t stream) {
+    if (std::find(begun.begin(), begun.end(), stream) != begun.end())
+      return;
+    begun.push_back(stream);
+    Instruction command = current;
+    current.command = nullptr;
+    addWait(after);
+    current = command;
+  }
+  void end() {
+    Counts counts(out.streams.size(), 0);
+    for (uint16_t stream : begun)
+      counts[stream] = uint32_t(out.streams[stream].size());
+    ends.push_back(std::move(counts));
+    ++callNumber;
+  }
+  static void raise(Counts &counts, const Counts &others) {
+    for (size_t i = 0; i < counts.size(); ++i)
+      counts[i] = std::max(counts[i], others[i]);
+  }
+
+  void start(const program::Call &call, const program::Command *command,
+             uint16_t stream) {
+    current = Instruction();
+    current.call = &call;
+    current.callNumber = callNumber;
+    current.command = command;
+    current.stream = stream;
+  }
+
+  /// On the current stream; not for what it has waited for before.
+  void addWait(const Counts &counts) {
+    current.kind = Instruction::Kind::Wait;
+    current.firstWait = uint32_t(out.waits.size());
+    Counts &mine = known[current.stream];
+    for (uint16_t other = 0; other < counts.size(); ++other)
+      if (other != current.stream && counts[other] > mine[other])
+        out.waits.push_back({other, counts[other]});
+    raise(mine, counts);
+    current.numWaits = uint32_t(out.waits.size()) - current.firstWait;
+    if (current.numWaits == 0)
+      return;
+    work = ProfileEntry();
+    finish("wait", "for another stream", 0);
+  }
+
+  void add(const Instruction &instruction) {
+    out.streams[instruction.stream].push_back(
+        uint32_t(out.instructions.size()));
+    out.instructions.push_back(instruction);
+  }
+  /// The last one of the current stream, or null.
+  const Instruction *last() const {
+    const std::vector<uint32_t> &list = out.streams[current.stream];
+    return list.empty() ? nullptr : &out.instructions[list.back()];
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Commands
+  //===--------------------------------------------------------------------===//
+
   /// On every rank, so that all group the same collectives; one rank acts.
   void plantAfter(const program::Command &command) {
     const PlantedNan &plant = *context.plant;
@@ -88,7 +189,7 @@ private:
       instruction.kind = Instruction::Kind::Plant;
       instruction.firstBuffer = uint32_t(out.buffers.size());
       out.buffers.push_back(addressOf(operand));
-      out.instructions.push_back(instruction);
+      add(instruction);
       out.planted = true;
       return;
     }
@@ -129,7 +230,16 @@ private:
       current.bytes = command.operands()->Get(0)->bytes();
       finish("copy", "", 0);
       break;
-    default: // Record and Wait: issued in order, nothing is left to do.
+    case program::Payload::Record: {
+      Counts &event = events[command.payload_as_Record()->event()];
+      event.assign(out.streams.size(), 0);
+      event[current.stream] = uint32_t(out.streams[current.stream].size());
+      break;
+    }
+    case program::Payload::Wait:
+      addWait(events[command.payload_as_Wait()->event()]);
+      break;
+    case program::Payload::NONE:
       break;
     }
     return Status::ok();
@@ -148,14 +258,16 @@ private:
 
   Status add(const program::Gemm &gemm) {
     GemmShape shape = GemmShape::of(gemm);
-    STRETTO_ASSIGN(current.operation, context.device->prepareGemm(shape));
+    STRETTO_ASSIGN(current.operation,
+                   context.device->prepareGemm(shape, current.stream));
     finish("gemm", nameOf(shape), gemmFlops(shape));
     return Status::ok();
   }
 
   Status add(const program::Attention &attention) {
     AttentionTask task = AttentionTask::of(attention);
-    STRETTO_ASSIGN(current.operation, context.device->prepareAttention(task));
+    STRETTO_ASSIGN(current.operation,
+                   context.device->prepareAttention(task, current.stream));
     current.hasRandomKey = true;
     addScalar(nullptr); // the key's place
     addScalar(attention.head_offset());
@@ -169,9 +281,12 @@ private:
   Status add(const program::Collective &collective,
              const program::Command &command) {
     current.kind = Instruction::Kind::Collective;
-    current.communicator = (*context.communicators)[collective.group()].get();
+    current.communicator =
+        (*context.communicators)[collective.group() * out.streams.size() +
+                                 current.stream]
+            .get();
     current.trafficRow = context.counters->trafficRow(
-        function, collective.kind(), collective.group());
+        function, collective.kind(), collective.group(), current.stream);
     CollectiveTask task;
     task.shape = CollectiveShape::of(collective);
     task.source = out.buffers[current.firstBuffer];
@@ -197,22 +312,21 @@ private:
     finish("collective",
            concat(name, ": ", command.operands()->Get(0)->bytes(), " bytes"),
            0);
-    run = work;
+    runs[current.stream] = work;
     return Status::ok();
   }
 
   /// Whether the collective can go together with those just before it: of the
   /// same kind and group, and none needs what another one writes.
   bool joinsLast(const CollectiveTask &task) const {
-    if (out.instructions.empty())
+    const Instruction *last = this->last();
+    if (!last || last->kind != Instruction::Kind::Collective ||
+        last->communicator != current.communicator ||
+        last->trafficRow != current.trafficRow ||
+        last->firstTask + last->numTasks != out.tasks.size())
       return false;
-    const Instruction &last = out.instructions.back();
-    if (last.kind != Instruction::Kind::Collective ||
-        last.communicator != current.communicator ||
-        last.trafficRow != current.trafficRow)
-      return false;
-    for (uint32_t i = 0; i < last.numTasks; ++i) {
-      const CollectiveTask &other = out.tasks[last.firstTask + i];
+    for (uint32_t i = 0; i < last->numTasks; ++i) {
+      const CollectiveTask &other = out.tasks[last->firstTask + i];
       if (targetOf(other).overlaps(sourceOf(task)) ||
           targetOf(other).overlaps(targetOf(task)) ||
           sourceOf(other).overlaps(targetOf(task)))
@@ -221,13 +335,14 @@ private:
     return true;
   }
   void joinLast(const std::string &name) {
-    Instruction &last = out.instructions.back();
+    Instruction &last = out.instructions[out.streams[current.stream].back()];
+    ProfileEntry &run = runs[current.stream];
     ++last.numTasks;
     run.bytes += work.bytes;
     run.largest = std::max(run.largest, work.largest);
     run.name = concat(name, ": ", last.numTasks, " buffers, ", run.bytes / 2,
                       " bytes");
-    last.profileRow = context.counters->profileRow(run);
+    last.profileRow = context.counters->profileRow(run, current.stream);
   }
 
   struct Range {
@@ -281,8 +396,8 @@ private:
     work.kind = kind;
     work.name = name;
     work.flops = flops;
-    current.profileRow = context.counters->profileRow(work);
-    out.instructions.push_back(current);
+    current.profileRow = context.counters->profileRow(work, current.stream);
+    add(current);
   }
 
   const ExpandContext &context;
@@ -291,8 +406,14 @@ private:
   ScalarContext scalarContext;
   uint32_t callNumber = 0;
   Instruction current;
-  ProfileEntry work; // the current command's
-  ProfileEntry run;  // of the last collectives, those that go together
+  ProfileEntry work;                 // the current command's
+  std::vector<ProfileEntry> runs;    // of the last collectives of each stream,
+                                     // those that go together
+  std::map<uint32_t, Counts> events; // of the current call
+  std::vector<uint16_t> begun;       // streams of the current call so far
+  Counts after;                      // what it starts after
+  std::vector<Counts> ends;          // of the calls before
+  std::vector<Counts> known;         // by stream, what it has waited for
 };
 
 } // namespace
@@ -304,6 +425,7 @@ Result<Expansion> expand(const ExpandContext &context,
   if (function.calls())
     for (const program::Call *call : *function.calls())
       STRETTO_TRY(expander.expand(*call));
+  expander.finish();
   out.values.resize(out.scalars.size());
   return out;
 }
@@ -319,11 +441,15 @@ std::string argumentName(const Program &program, const program::Call &call,
 }
 
 std::string describe(const Program &program, const Instruction &instruction) {
+  if (!instruction.call)
+    return "its end";
   const program::Segment &segment =
       *program.table().segments()->Get(instruction.call->segment());
   return concat("segment '", segment.name()->str(), "' (",
-                textOf(instruction.call->instance()), "), ",
-                textOf(instruction.command->location()));
+                textOf(instruction.call->instance()), ")",
+                instruction.command ? ", " : " at its start",
+                instruction.command ? textOf(instruction.command->location())
+                                    : "");
 }
 
 } // namespace stretto::runtime

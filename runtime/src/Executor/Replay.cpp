@@ -61,6 +61,8 @@ private:
   Status runAll() {
     const std::vector<Instruction> &list = context.expansion.instructions;
     for (size_t i = 0; i < list.size(); ++i) {
+      if (list[i].kind == Instruction::Kind::Wait)
+        continue; // the order of the Program is legal
       if (list[i].kind == Instruction::Kind::Collective) {
         STRETTO_TRY(runCollectives(list, i));
         continue;

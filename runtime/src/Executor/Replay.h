@@ -20,7 +20,6 @@ struct ReplayContext {
   const program::Function &function;
   World &world;
   const Expansion &expansion; ///< of the function, scalars set to the step
-  const std::vector<std::unique_ptr<Communicator>> &communicators;
   const RegionStarts &regions;
   /// Does what is no collective.
   std::function<Status(const Instruction &)> issue;

@@ -33,6 +33,8 @@ public:
 
   /// A slice around all commands of a call on one stream.
   void addCall(const TraceSpan &first, const TraceSpan &last) {
+    if (first.segment.empty()) // the end of the function
+      return;
     add(R"("name":{},"cat":"call","ph":"X","pid":{},"tid":{},"ts":{:.3f},)"
         R"("dur":{:.3f},"args":{{"segment":{},"step":{},"micro-batch":{}}})",
         quoted(first.instance + " " + first.segment), rank, first.stream,

@@ -1,11 +1,11 @@
 #include "Report.h"
 
 #include "stretto/Runtime/Agreement.h"
-
-#include <fmt/format.h>
-#include <nlohmann/json.hpp>
+#include "stretto/Runtime/Exposed.h"
 
 #include <algorithm>
+#include <fmt/format.h>
+#include <set>
 
 namespace stretto::runtime {
 
@@ -59,6 +59,60 @@ Result<std::string> bytesJson(World &world, const Executor &executor,
     for (const ordered_json &entry : ordered_json::parse(text, nullptr, false))
       all.push_back(entry);
   return ordered_json({{"bytes_per_step", all}}).dump();
+}
+
+static size_t stepsOf(const std::vector<TraceSpan> &spans) {
+  std::set<int64_t> steps;
+  for (const TraceSpan &span : spans)
+    steps.insert(span.step);
+  return steps.size();
+}
+
+ordered_json communicationJson(const Executor &executor) {
+  std::vector<TraceSpan> spans = executor.trace();
+  Communication all = communicationOf(spans);
+  ordered_json rows = ordered_json::array();
+  for (const CommunicationRow &row : all.rows)
+    rows.push_back({{"collective", row.name},
+                    {"segment", row.segment},
+                    {"cause", row.cause},
+                    {"count", row.count},
+                    {"bytes", row.bytes},
+                    {"seconds", row.seconds},
+                    {"exposed_seconds", row.exposedSeconds}});
+  return {{"steps", stepsOf(spans)},
+          {"seconds", all.seconds},
+          {"exposed_seconds", all.exposedSeconds},
+          {"other_wait_seconds", all.otherWaitSeconds},
+          {"collectives", std::move(rows)}};
+}
+
+std::string communicationTable(const Executor &executor) {
+  std::vector<TraceSpan> spans = executor.trace();
+  Communication all = communicationOf(spans);
+  double steps = double(std::max<size_t>(stepsOf(spans), 1));
+  std::string text = fmt::format(
+      "communication of rank {} in {} traced steps\n{:>9} {:>9} {:>8} {:>10}  "
+      "{}\n",
+      executor.world().rank(), steps, "ms/step", "exposed", "runs", "KiB sent",
+      "what");
+  auto line = [&](double seconds, double exposed, double count, double bytes,
+                  const std::string &what) {
+    text += fmt::format("{:9.3f} {:9.3f} {:8.1f} {:10.1f}  {}\n",
+                        1e3 * seconds / steps, 1e3 * exposed / steps,
+                        count / steps, bytes / 1024 / steps, what);
+  };
+  double count = 0, bytes = 0;
+  for (const CommunicationRow &row : all.rows) {
+    count += double(row.count);
+    bytes += double(row.bytes);
+    line(row.seconds, row.exposedSeconds, double(row.count), double(row.bytes),
+         concat(row.segment, ": ", row.name, row.cause.empty() ? "" : ", ",
+                row.cause));
+  }
+  line(all.seconds, all.exposedSeconds, count, bytes, "all");
+  text.pop_back();
+  return text;
 }
 
 /// Rates count the time that the rank computed, not what it waited.

@@ -9,6 +9,8 @@
 
 #include "stretto/Runtime/Executor.h"
 
+#include <nlohmann/json.hpp>
+
 #include <string>
 
 namespace stretto::runtime {
@@ -21,6 +23,14 @@ std::string memoryJson(const Executor &executor);
 /// "calls", "bytes"}, ...]} of all ranks: what "train" sent in each of `steps`.
 Result<std::string> bytesJson(World &world, const Executor &executor,
                               int64_t steps);
+
+/// {"steps", "seconds", "exposed_seconds", "other_wait_seconds",
+/// "collectives": [{"collective", "segment", "cause", "count", "bytes",
+/// "seconds", "exposed_seconds"}, ...]}: all of this rank in the traced steps.
+nlohmann::ordered_json communicationJson(const Executor &executor);
+
+/// The same for people, the most exposed first.
+std::string communicationTable(const Executor &executor);
 
 /// The costliest work of this rank in "train" first. `stepSeconds` is what all
 /// `steps` took; what is not work of the Program is its own row.

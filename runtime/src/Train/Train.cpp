@@ -16,7 +16,7 @@ namespace {
 
 Status runRank(World &world, const TrainJob &job, Outcome &outcome) {
   STRETTO_ASSIGN(std::unique_ptr<Device> device, createCpuDevice());
-  ExecutorOptions options;
+  STRETTO_ASSIGN(ExecutorOptions options, ExecutorOptions::fromEnvironment());
   options.profile = job.options.profile;
   options.seed = job.seed;
   if (!job.options.trace.empty()) {
@@ -123,6 +123,8 @@ nlohmann::ordered_json summary(const TrainJob &job, const Outcome &outcome,
     result["checkpoint"] = outcome.checkpoint;
   if (!outcome.sample.empty())
     result["sample"] = sampleText(job, outcome);
+  if (!outcome.communication.is_null())
+    result["communication"] = outcome.communication;
   result["replica_mismatches"] = outcome.mismatches;
   if (!status)
     result["error"] = status.message();
@@ -139,6 +141,8 @@ Status print(const TrainJob &job, const Outcome &outcome,
   if (!job.options.quiet)
     line(closingLines(job, outcome), stderr);
   line(outcome.profile, stderr);
+  if (!job.options.quiet)
+    line(outcome.communicationTable, stderr);
   for (const std::string &mismatch : outcome.mismatches)
     line("warning: " + mismatch, stderr);
   line(outcome.memory, stdout);

@@ -17,6 +17,8 @@
 #include "stretto/Runtime/Schedule.h"
 #include "stretto/Runtime/Train.h"
 
+#include <nlohmann/json.hpp>
+
 #include <memory>
 #include <optional>
 
@@ -70,6 +72,8 @@ struct Outcome {
   std::vector<std::string> mismatches; ///< replicas that differ
   std::vector<int32_t> sample;
   std::string memory, bytes, profile; ///< reports that were asked for
+  std::string communicationTable;     ///< of a traced run
+  nlohmann::ordered_json communication;
 };
 
 } // namespace stretto::runtime

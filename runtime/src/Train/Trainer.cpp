@@ -292,8 +292,11 @@ Status Trainer::finish() {
     if (leads())
       outcome.bytes = bytes;
   }
-  if (!options.trace.empty())
+  if (!options.trace.empty()) {
     STRETTO_TRY(writeTrace());
+    outcome.communication = communicationJson(executor);
+    outcome.communicationTable = communicationTable(executor);
+  }
   if (!options.exportFile.empty()) {
     NamedTensors parameters = parametersOf(executor);
     for (NamedTensor &tensor : parameters)

@@ -81,7 +81,8 @@ struct CommOptions {
   /// Longest wait for any other rank before the job is given up.
   std::chrono::milliseconds deadline = std::chrono::minutes(5);
   /// Before every collective a rank sleeps a random time of up to this many
-  /// microseconds (0: never): tests that no result depends on timing.
+  /// microseconds (0: never), and so does a stream that waited for another:
+  /// tests that no result depends on timing.
   int64_t maxDelayMicroseconds = 0;
   uint64_t delaySeed = 0;
 
@@ -100,6 +101,12 @@ public:
   /// Called by all `members` (ranks, in member order), in the same order.
   virtual Result<std::unique_ptr<Communicator>>
   connect(const std::vector<int64_t> &members) = 0;
+  virtual const CommOptions &options() const = 0;
+  /// This rank runs on so many threads more.
+  virtual void useThreads(int64_t more) = 0;
+  /// Whether threads outnumber cores, so that a wait had better sleep at once.
+  virtual bool sharesCores() const = 0;
+
   /// The communicator of all ranks in rank order.
   virtual Communicator &everyone() = 0;
 

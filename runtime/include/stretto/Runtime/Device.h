@@ -2,8 +2,8 @@
 //
 // A device owns memory and turns descriptions of work (a compiled kernel, a
 // GEMM, an attention) into prepared operations. All cost of preparation is paid
-// in prepare*; launch neither allocates nor fails on good input. One thread
-// issues all the work of a device.
+// in prepare*; launch neither allocates nor fails on good input. Each stream of
+// a device has a thread that issues all its work, with operations of its own.
 //
 //===----------------------------------------------------------------------===//
 #ifndef STRETTO_RUNTIME_DEVICE_H
@@ -74,14 +74,16 @@ public:
   virtual Status loadKernels(Bytes image,
                              const std::vector<std::string> &names) = 0;
 
-  /// Equal descriptions share one operation; the device owns it.
+  /// Equal descriptions share one operation per stream; the device owns it.
   virtual Result<Operation *> prepareKernel(uint32_t kernel) = 0;
-  virtual Result<Operation *> prepareGemm(const GemmShape &shape) = 0;
-  virtual Result<Operation *> prepareAttention(const AttentionTask &task) = 0;
+  virtual Result<Operation *> prepareGemm(const GemmShape &shape,
+                                          unsigned stream = 0) = 0;
+  virtual Result<Operation *> prepareAttention(const AttentionTask &task,
+                                               unsigned stream = 0) = 0;
 
-  /// Called once by the issuing thread after everything is prepared and before
-  /// its first launch.
-  virtual Status ready() = 0;
+  /// Called once by the issuing thread of each stream after everything is
+  /// prepared and before its first launch.
+  virtual Status ready(unsigned stream = 0) = 0;
 
   virtual void fill(void *target, uint32_t pattern, uint64_t bytes) = 0;
   virtual void copy(void *target, const void *source, uint64_t bytes) = 0;

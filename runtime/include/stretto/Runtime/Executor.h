@@ -3,7 +3,7 @@
 // prepare (communicators, arena) -> initialize (kernels, primitives) -> execute
 // (only launches). Everything that can be known before the first step is
 // resolved before it; execute allocates nothing. One executor per rank, driven
-// by one thread.
+// by one thread; streams but the first have threads of their own.
 //
 //===----------------------------------------------------------------------===//
 #ifndef STRETTO_RUNTIME_EXECUTOR_H
@@ -67,6 +67,14 @@ struct ExecutorOptions {
   /// Used where the Program asks for the seed; the recipe's when absent.
   std::optional<uint64_t> seed;
   std::optional<PlantedNan> plant;
+  /// For tests: one thread issues the commands of all streams in an order that
+  /// the events allow and nobody expects (0: stream 0 as early as possible, 1:
+  /// as late as possible, else at random, by this seed), and memory that holds
+  /// nothing is NaN.
+  std::optional<uint64_t> adversary;
+
+  /// The defaults, changed by STRETTO_ADVERSARY=seed.
+  static Result<ExecutorOptions> fromEnvironment();
 };
 
 /// What one kind of work of one function cost so far. `name` is the kernel's
@@ -78,7 +86,7 @@ struct ProfileEntry {
   std::string name;
   uint64_t count = 0;
   double seconds = 0;
-  double cpuSeconds = 0; ///< of this rank's thread; the rest it waited
+  double cpuSeconds = 0; ///< of the stream's thread; the rest it waited
   double flops = 0;      ///< useful floating-point operations
   uint64_t bytes = 0;    ///< of the operands
   uint64_t largest = 0;  ///< bytes of the largest operand

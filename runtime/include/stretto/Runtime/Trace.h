@@ -17,10 +17,12 @@ namespace stretto::runtime {
 
 /// One command, or a run of collectives that went together.
 struct TraceSpan {
-  std::string kind;              ///< kernel, gemm, attention, collective, …
-  std::string name;              ///< of the kernel, or its sizes
-  std::string segment, instance; ///< "decoder.fwd", "layers.0"
-  std::string location;          ///< source operation
+  std::string kind;               ///< kernel, gemm, collective, wait, …
+  std::string name;               ///< of the kernel, or its sizes
+  std::string segment, instance;  ///< "decoder.fwd", "layers.0"
+  std::string location;           ///< source operation
+  std::string cause;              ///< of a collective
+  std::vector<uint32_t> waitsFor; ///< streams that a wait is for
   int64_t step = 0, microbatch = 0;
   uint32_t call = 0; ///< number of the call within the step
   uint32_t stream = 0;

@@ -2,31 +2,11 @@
 
 #include "Group.h"
 
-#include <linux/futex.h>
-#include <sys/syscall.h>
-#include <unistd.h>
+#include "../../Base/Futex.h"
 
 namespace stretto::runtime {
 
 using Clock = std::chrono::steady_clock;
-
-/// Sleeps while `word` equals `value`, for at most `longest`.
-static void futexWait(std::atomic<uint32_t> &word, uint32_t value,
-                      std::chrono::milliseconds longest) {
-  timespec limit = {longest.count() / 1000,
-                    (longest.count() % 1000) * 1'000'000};
-  syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, value, &limit, nullptr, 0);
-}
-
-static void futexWakeAll(std::atomic<uint32_t> &word) {
-  syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, INT32_MAX, nullptr, nullptr, 0);
-}
-
-static void pauseCore() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#endif
-}
 
 Group::Group(Job &job, std::vector<int64_t> members)
     : job(job), ranks(std::move(members)), members(new Member[ranks.size()]) {}
@@ -46,21 +26,17 @@ Status Group::barrier(int64_t me) {
 }
 
 Status Group::wait(int64_t me, uint32_t before) {
-  // About 20 microseconds: more than a short collective, less than a sleep and
-  // wake-up cost. Pointless when the other rank needs this core to arrive.
-  const int spins = job.mayShareCores() ? 0 : 500;
+  const int spins = job.mayShareCores() ? 0 : spinsBeforeSleep;
   for (int spin = 0; spin < spins; ++spin) {
     if (isOver(before))
       return Status::ok();
     pauseCore();
   }
-  // Between slices of sleep the wait looks at what could end it early.
-  constexpr std::chrono::milliseconds slice(20);
   Clock::time_point deadline = Clock::now() + job.options().deadline;
   while (!isOver(before)) {
     sleepers.fetch_add(1);
     if (!isOver(before))
-      futexWait(generation, before, slice);
+      futexWait(generation, before, sleepSlice);
     sleepers.fetch_sub(1);
     if (isOver(before))
       break;

@@ -10,11 +10,11 @@
 
 #include "stretto/Runtime/InProcess.h"
 
+#include "../RandomDelay.h"
 #include "../Reduce.h"
 #include "Group.h"
 
 #include "stretto/Runtime/Program.h"
-#include "stretto/Runtime/Random.h"
 
 #include <cstring>
 #include <exception>
@@ -30,8 +30,7 @@ class InProcessCommunicator final : public Communicator {
 public:
   InProcessCommunicator(std::shared_ptr<Group> shared, int64_t me)
       : group(std::move(shared)), me(me), inputs(group->size()),
-        delayKey(random::mix(group->options().delaySeed ^
-                             random::mix(group->rankOf(me) + 1))) {}
+        delay(group->options(), uint64_t(group->rankOf(me))) {}
 
   int64_t size() const override { return group->size(); }
   int64_t memberIndex() const override { return me; }
@@ -39,7 +38,7 @@ public:
 
   Status run(const CollectiveTask *tasks, size_t count,
              uint64_t &sentBytes) override {
-    delay();
+    delay.sleep();
     Group::Member &mine = group->member(me);
     mine.tasks = tasks;
     mine.count = count;
@@ -184,18 +183,12 @@ private:
     for (int64_t j = 0; j < size(); ++j)
       countRead(j, bytes);
   }
-  void delay() {
-    int64_t longest = group->options().maxDelayMicroseconds;
-    if (longest > 0)
-      std::this_thread::sleep_for(std::chrono::microseconds(
-          random::mix(delayKey + ++delays) % uint64_t(longest + 1)));
-  }
 
   std::shared_ptr<Group> group;
   int64_t me;
   std::vector<const void *> inputs;
   size_t current = 0; // task
-  uint64_t delayKey, delays = 0;
+  RandomDelay delay;
 };
 
 class InProcessWorld final : public World {
@@ -211,6 +204,9 @@ public:
   int64_t rank() const override { return me; }
   int64_t size() const override { return job.size(); }
   Communicator &everyone() override { return *everybody; }
+  const CommOptions &options() const override { return job.options(); }
+  void useThreads(int64_t more) override { job.useThreads(more); }
+  bool sharesCores() const override { return job.mayShareCores(); }
 
   Result<std::unique_ptr<Communicator>>
   connect(const std::vector<int64_t> &members) override {

@@ -14,9 +14,8 @@ static int64_t usableCores() {
 }
 
 Job::Job(int64_t numRanks, const CommOptions &options)
-    : ranks(numRanks), commOptions(options),
-      sharesCores(numRanks > usableCores()),
-      left(new std::atomic<bool>[numRanks]()) {}
+    : ranks(numRanks), commOptions(options), cores(usableCores()),
+      threads(numRanks), left(new std::atomic<bool>[numRanks]()) {}
 
 Job::~Job() = default;
 

@@ -24,8 +24,12 @@ public:
 
   int64_t size() const { return ranks; }
   const CommOptions &options() const { return commOptions; }
-  /// Whether the ranks outnumber the cores: then a wait does not spin.
-  bool mayShareCores() const { return sharesCores; }
+  /// A rank has so many threads more than its first.
+  void useThreads(int64_t more) { threads.fetch_add(more); }
+  /// Whether the threads outnumber the cores: then a wait does not spin.
+  bool mayShareCores() const {
+    return threads.load(std::memory_order_relaxed) > cores;
+  }
 
   /// The first call wins; `reason` is what the job ends with.
   void abort(const Status &reason);
@@ -45,7 +49,8 @@ private:
 
   int64_t ranks;
   CommOptions commOptions;
-  bool sharesCores;
+  int64_t cores;
+  std::atomic<int64_t> threads;
   std::atomic<bool> isAborted{false};
   std::unique_ptr<std::atomic<bool>[]> left;
   mutable std::mutex mutex; // guards what follows

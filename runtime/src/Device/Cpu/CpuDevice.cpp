@@ -96,8 +96,9 @@ std::vector<int64_t> keyOf(const AttentionTask &task) {
 
 class CpuDevice final : public Device {
 public:
-  explicit CpuDevice(std::unique_ptr<DnnContext> context)
-      : context(std::move(context)) {}
+  explicit CpuDevice(std::unique_ptr<DnnContext> context) {
+    contexts.push_back(std::move(context));
+  }
 
   std::string identity() const override {
     static const char *const levels[] = {"v1", "v3", "v4"};
@@ -130,17 +131,24 @@ public:
     return kernels[kernel].get();
   }
 
-  Result<Operation *> prepareGemm(const GemmShape &shape) override {
-    return shared(gemms, shape, prepareGemmOperation);
+  Result<Operation *> prepareGemm(const GemmShape &shape,
+                                  unsigned stream) override {
+    return shared(gemms, shape, stream, prepareGemmOperation);
   }
-  Result<Operation *> prepareAttention(const AttentionTask &task) override {
-    return shared(attentions, task,
+  Result<Operation *> prepareAttention(const AttentionTask &task,
+                                       unsigned stream) override {
+    return shared(attentions, task, stream,
                   [](DnnContext &, const AttentionTask &wanted) {
                     return Result(makeAttentionOperation(wanted));
                   });
   }
 
-  Status ready() override { return context->ready(); }
+  Status ready(unsigned stream) override {
+    if (stream < contexts.size() && contexts[stream])
+      return contexts[stream]->ready();
+    useOneThread();
+    return Status::ok();
+  }
 
   void fill(void *target, uint32_t pattern, uint64_t bytes) override {
     std::fill_n(static_cast<uint32_t *>(target), bytes / 4, pattern);
@@ -153,15 +161,28 @@ private:
   using Operations = std::map<std::vector<int64_t>, std::unique_ptr<Operation>>;
 
   template <typename Task, typename Make>
-  Result<Operation *> shared(Operations &made, const Task &task, Make make) {
-    std::unique_ptr<Operation> &operation = made[keyOf(task)];
+  Result<Operation *> shared(Operations &made, const Task &task,
+                             unsigned stream, Make make) {
+    std::vector<int64_t> key = keyOf(task);
+    key.push_back(stream);
+    std::unique_ptr<Operation> &operation = made[key];
     if (!operation) {
+      STRETTO_ASSIGN(DnnContext * context, contextOf(stream));
       STRETTO_ASSIGN(operation, make(*context, task));
     }
     return operation.get();
   }
 
-  std::unique_ptr<DnnContext> context;
+  Result<DnnContext *> contextOf(unsigned stream) {
+    if (stream >= contexts.size())
+      contexts.resize(stream + 1);
+    if (!contexts[stream]) {
+      STRETTO_ASSIGN(contexts[stream], DnnContext::create());
+    }
+    return contexts[stream].get();
+  }
+
+  std::vector<std::unique_ptr<DnnContext>> contexts; // by stream
   std::vector<Arena> arenas;
   std::shared_ptr<KernelLibrary> library;
   std::vector<std::unique_ptr<Operation>> kernels;
