@@ -38,14 +38,19 @@ public:
 
   Status run(const CollectiveTask *tasks, size_t count,
              uint64_t &sentBytes) override {
+    // What is wrong here only is found before the others count on this member.
+    for (size_t i = 0; i < count; ++i)
+      STRETTO_TRY(check(tasks[i]));
     delay.sleep();
     Group::Member &mine = group->member(me);
     mine.tasks = tasks;
     mine.count = count;
     STRETTO_TRY(group->barrier(me));
-    STRETTO_TRY(group->checkShapes());
-    for (size_t i = 0; i < count; ++i)
-      STRETTO_TRY(check(tasks[i]));
+    if (Status same = group->checkShapes(); !same) {
+      // All find it, and none leaves with its tasks while another looks.
+      STRETTO_TRY(group->barrier(me));
+      return same;
+    }
     STRETTO_TRY(move(tasks, count));
     STRETTO_TRY(group->barrier(me));
     sentBytes += mine.readBytes.exchange(0, std::memory_order_relaxed);

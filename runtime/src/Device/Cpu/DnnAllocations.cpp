@@ -61,20 +61,21 @@ struct Slab {
 thread_local Slab slab;
 thread_local bool active = false; // trivially destructible: safe at any time
 
-void *allocate(size_t bytes) noexcept {
+[[maybe_unused]] void *allocate(size_t bytes) noexcept {
   if (active)
     if (void *block = slab.allocate(bytes))
       return block;
   return std::malloc(bytes ? bytes : 1);
 }
 
-void *allocateAligned(size_t bytes, std::align_val_t align) noexcept {
+[[maybe_unused]] void *allocateAligned(size_t bytes,
+                                       std::align_val_t align) noexcept {
   void *block = nullptr;
   size_t needed = std::max(size_t(align), sizeof(void *));
   return posix_memalign(&block, needed, bytes ? bytes : 1) ? nullptr : block;
 }
 
-void release(void *block) noexcept {
+[[maybe_unused]] void release(void *block) noexcept {
   uintptr_t offset =
       reinterpret_cast<uintptr_t>(block) - reinterpret_cast<uintptr_t>(pool);
   if (offset < sizeof(pool))
@@ -83,7 +84,7 @@ void release(void *block) noexcept {
     std::free(block);
 }
 
-void *orThrow(void *block) {
+[[maybe_unused]] void *orThrow(void *block) {
   if (!block)
     throw std::bad_alloc();
   return block;
@@ -101,6 +102,14 @@ DnnAllocationScope::DnnAllocationScope() {
 DnnAllocationScope::~DnnAllocationScope() { active = --slab.depth > 0; }
 
 } // namespace stretto::runtime
+
+// A sanitizer brings its own; then nothing is taken from the pool.
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#define STRETTO_SANITIZER_HAS_HEAP
+#endif
+#endif
+#ifndef STRETTO_SANITIZER_HAS_HEAP
 
 void *operator new(size_t bytes) { return orThrow(allocate(bytes)); }
 void *operator new[](size_t bytes) { return orThrow(allocate(bytes)); }
@@ -130,3 +139,5 @@ void operator delete(void *block, size_t, std::align_val_t) noexcept {
 void operator delete[](void *block, size_t, std::align_val_t) noexcept {
   release(block);
 }
+
+#endif // STRETTO_SANITIZER_HAS_HEAP
