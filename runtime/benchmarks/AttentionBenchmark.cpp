@@ -1,10 +1,12 @@
 //===- AttentionBenchmark.cpp - attention against the GEMM rate -----------===//
 //
 // Prints the floating-point rate of attention, counting only what the mask
-// keeps, as a fraction of the one-thread GEMM rate measured in the same run.
+// keeps, as a fraction of the one-thread f32 GEMM rate measured in the same
+// run; and the time on bf16 as a fraction of that on f32.
 //
 //===----------------------------------------------------------------------===//
 
+#include "stretto/Runtime/Bf16.h"
 #include "stretto/Runtime/Device.h"
 
 #include <chrono>
@@ -26,6 +28,16 @@ std::vector<Line> randoms(int64_t count) {
   for (Line &line : lines)
     for (float &value : line.values)
       value = normal(random);
+  return lines;
+}
+
+/// Half as many lines.
+std::vector<Line> narrowed(const std::vector<Line> &from) {
+  std::vector<Line> lines((from.size() + 1) / 2);
+  Bf16 *to = reinterpret_cast<Bf16 *>(lines.data());
+  for (const Line &line : from)
+    for (float value : line.values)
+      *to++ = narrow(value);
   return lines;
 }
 
@@ -70,6 +82,9 @@ double attentionSeconds(Device &device, AttentionShape s, double dropout) {
   std::vector<std::vector<Line>> tensors;
   for (int64_t size : {q, k, k, q, q / s.headDim, q, q, k, k})
     tensors.push_back(randoms(size));
+  for (size_t i = 0; s.bf16 && i < tensors.size(); ++i)
+    if (i != 4) // lse
+      tensors[i] = narrowed(tensors[i]);
   tensors.push_back(randoms(int64_t(attentionWorkspaceBytes(s) / 4)));
   std::vector<void *> buffers;
   for (size_t i = 0; i < tensors.size(); ++i)
@@ -90,15 +105,22 @@ void report(Device &device, double peak, AttentionShape s, double dropout) {
   double forward = attentionSeconds(device, s, dropout);
   s.backward = true;
   double backward = attentionSeconds(device, s, dropout);
+  s.bf16 = true;
+  double backward16 = attentionSeconds(device, s, dropout);
+  s.backward = false;
+  double forward16 = attentionSeconds(device, s, dropout);
   auto percent = [&](double products, double seconds) {
     return 100 * products * product / seconds / peak;
   };
   std::printf(
       "seq %5ld heads %2ld/%ld dim %3ld%s dropout %.1f: forward %5.1f %%"
-      ", backward %5.1f %%, both %5.1f %% of the GEMM rate\n",
+      ", backward %5.1f %%, both %5.1f %% of the GEMM rate; bf16 takes %.2f "
+      "and "
+      "%.2f of the time\n",
       long(s.qLen), long(s.heads), long(s.kvHeads), long(s.headDim),
       s.causal ? " causal" : "       ", dropout, percent(2, forward),
-      percent(5, backward), percent(7, forward + backward));
+      percent(5, backward), percent(7, forward + backward), forward16 / forward,
+      backward16 / backward);
 }
 
 } // namespace

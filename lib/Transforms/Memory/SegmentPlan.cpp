@@ -96,7 +96,8 @@ static uint64_t attentionBytes(AttentionT op, bool backward) {
   auto k = cast<RankedTensorType>(op.getK().getType());
   return runtime::attentionWorkspaceBytes(
       {backward, q.getDimSize(0), q.getDimSize(1), k.getDimSize(1),
-       q.getDimSize(2), k.getDimSize(2), q.getDimSize(3), op.getCausal()});
+       q.getDimSize(2), k.getDimSize(2), q.getDimSize(3), op.getCausal(),
+       q.getElementType().isBF16()});
 }
 
 uint64_t stretto::workspaceBytes(Operation *op) {

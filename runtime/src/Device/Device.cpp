@@ -32,9 +32,15 @@ GemmShape GemmShape::of(const program::Gemm &gemm) {
 
 AttentionTask AttentionTask::of(const program::Attention &attention) {
   AttentionTask task;
-  task.shape = {attention.backward(), attention.batch(), attention.q_len(),
-                attention.kv_len(),   attention.heads(), attention.kv_heads(),
-                attention.head_dim(), attention.causal()};
+  task.shape = {attention.backward(),
+                attention.batch(),
+                attention.q_len(),
+                attention.kv_len(),
+                attention.heads(),
+                attention.kv_heads(),
+                attention.head_dim(),
+                attention.causal(),
+                attention.dtype() == program::DType::BF16};
   task.scale = attention.scale();
   task.dropout = attention.dropout();
   task.opId = attention.op_id();

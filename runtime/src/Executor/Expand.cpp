@@ -47,7 +47,7 @@ std::string nameOf(const AttentionTask &task) {
   const AttentionShape &s = task.shape;
   return concat(s.backward ? "backward" : "forward", " b", s.batch, " h",
                 s.heads, "/", s.kvHeads, " q", s.qLen, " k", s.kvLen, " d",
-                s.headDim, s.causal ? " causal" : "");
+                s.headDim, s.causal ? " causal" : "", s.bf16 ? " bf16" : "");
 }
 
 /// Expands the commands of one function into `out`.

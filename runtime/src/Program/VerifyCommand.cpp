@@ -156,9 +156,9 @@ Status verifySizes(const Attention &attention) {
                   attention.blocks(), " blocks of keys");
   if (!(attention.dropout() >= 0 && attention.dropout() < 1))
     return reject("dropout ", attention.dropout(), " is not in [0, 1)");
-  if (attention.dtype() != DType::F32)
+  if (attention.dtype() != DType::F32 && attention.dtype() != DType::BF16)
     return reject("attention on ", EnumNameDType(attention.dtype()),
-                  " is not supported; use f32");
+                  " is not supported; use f32 or bf16");
   return Status::ok();
 }
 
@@ -170,17 +170,19 @@ Status verifyPayload(const program::Program &program, const Command &command,
   STRETTO_TRY(verifyScalar(program, attention.query_offset()));
   STRETTO_TRY(verifyScalar(program, attention.key_offset()));
   uint64_t perHead =
-      saturatingMul(saturatingMul(attention.batch(), attention.head_dim()), 4);
+      saturatingMul(saturatingMul(attention.batch(), attention.head_dim()),
+                    bytesOf(attention.dtype()));
   uint64_t q = saturatingMul(saturatingMul(perHead, attention.heads()),
                              attention.q_len());
   uint64_t k = saturatingMul(saturatingMul(perHead, attention.kv_heads()),
                              attention.kv_len());
   uint64_t out = saturatingMul(q, attention.blocks());
-  uint64_t lse = out / attention.head_dim();
+  uint64_t lse = saturatingMul(out / perHead, uint64_t(attention.batch()) * 4);
   uint64_t workspace = attentionWorkspaceBytes(
       {attention.backward(), attention.batch(), attention.q_len(),
        attention.kv_len(), attention.heads(), attention.kv_heads(),
-       attention.head_dim(), attention.causal()});
+       attention.head_dim(), attention.causal(),
+       attention.dtype() == DType::BF16});
   bool backward = attention.backward();
   Access result = backward ? Access::Read : Access::Write;
   Operands operands(command);

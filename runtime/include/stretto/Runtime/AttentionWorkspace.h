@@ -18,6 +18,7 @@ struct AttentionShape {
   int64_t batch = 0, qLen = 0, kvLen = 0;
   int64_t heads = 0, kvHeads = 0, headDim = 0;
   bool causal = false;
+  bool bf16 = false; ///< all but lse
 };
 
 /// Queries worked on at a time: 64, or fewer when their scores (f32,
@@ -29,12 +30,28 @@ constexpr int64_t attentionQueryBlock(const AttentionShape &shape) {
   return queries < all ? queries : all;
 }
 
+/// Rows of f32 beside bf16 memory: of keys (k, v; in backward dk, dv), and of a
+/// block of queries (q, out; in backward dout, and dq in the place of out).
+struct AttentionStaging {
+  int64_t keys = 0, queries = 0;
+
+  static constexpr AttentionStaging of(const AttentionShape &shape) {
+    if (!shape.bf16)
+      return {};
+    return shape.backward ? AttentionStaging{4, 3} : AttentionStaging{2, 2};
+  }
+};
+
 /// Bytes of the workspace operand: the block of queries, transposed, and its
-/// scores; in backward the same once more for their gradients.
+/// scores; in backward the same once more for their gradients; the staging.
 constexpr uint64_t attentionWorkspaceBytes(const AttentionShape &shape) {
-  uint64_t rows = uint64_t(shape.headDim) + uint64_t(shape.kvLen);
-  uint64_t bytes = rows * uint64_t(attentionQueryBlock(shape)) * 4;
-  return shape.backward ? 2 * bytes : bytes;
+  uint64_t queries = uint64_t(attentionQueryBlock(shape));
+  uint64_t keys = uint64_t(shape.kvLen), columns = uint64_t(shape.headDim);
+  uint64_t scores = (columns + keys) * queries;
+  AttentionStaging staging = AttentionStaging::of(shape);
+  uint64_t rows =
+      uint64_t(staging.keys) * keys + uint64_t(staging.queries) * queries;
+  return ((shape.backward ? 2 : 1) * scores + rows * columns) * sizeof(float);
 }
 
 } // namespace stretto::runtime

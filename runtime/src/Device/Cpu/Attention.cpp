@@ -21,6 +21,11 @@
 // The forward may take the keys in blocks, one after the other, each with
 // results of its own.
 //
+// Memory in bf16 is staged: keys and values of a head, and the rows of a block
+// of queries, are widened to f32 in the workspace before, gradients of keys and
+// values summed there over all queries and heads that share them; results are
+// rounded once. All that is computed is f32.
+//
 //===----------------------------------------------------------------------===//
 
 #include "Attention.h"
@@ -33,6 +38,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 namespace stretto::runtime {
 
@@ -50,28 +56,42 @@ const AttentionSoftmax &attentionSoftmax() {
 
 namespace {
 
-/// The operands of the schema, as floats.
-struct AttentionBuffers {
-  const float *q, *k, *v;
-  float *out, *lse; // read-only in backward
-  const float *dout = nullptr;
-  float *dq = nullptr, *dk = nullptr, *dv = nullptr;
+/// The operands of the schema; T is float or Bf16.
+template <typename T> struct AttentionBuffers {
+  const T *q, *k, *v;
+  T *out; // read-only in backward
+  float *lse;
+  const T *dout = nullptr;
+  T *dq = nullptr, *dk = nullptr, *dv = nullptr;
   float *workspace;
 
   AttentionBuffers(void *const *buffers, bool backward) {
-    auto at = [&](int i) { return static_cast<float *>(buffers[i]); };
-    q = at(0), k = at(1), v = at(2), out = at(3), lse = at(4);
+    auto at = [&](int i) { return static_cast<T *>(buffers[i]); };
+    q = at(0), k = at(1), v = at(2), out = at(3);
+    lse = static_cast<float *>(buffers[4]);
     if (backward)
       dout = at(5), dq = at(6), dk = at(7), dv = at(8);
-    workspace = at(backward ? 9 : 5);
+    workspace = static_cast<float *>(buffers[backward ? 9 : 5]);
   }
+};
+
+/// Rows of f32, in place or staged.
+struct Rows {
+  float *data;
+  int64_t stride;
+};
+
+/// What the blocks of queries of one head share. In backward dk and dv live
+/// until the last head that shares them.
+struct Head {
+  Rows k, v, dk, dv;
 };
 
 /// One block of queries of one head: where everything starts.
 struct Block {
   int64_t firstQuery, queries;
   int64_t keys; // that the last query sees
-  int64_t queryOffset, keyOffset, lseOffset;
+  int64_t queryOffset, lseOffset;
   int64_t outOffset; // of out and dq; queryOffset but for blocks of keys
   uint64_t element;  // dropout counter of (firstQuery, key 0)
 };
@@ -84,7 +104,7 @@ struct KeyBlock {
   int64_t count = 0;    // without those past the end
 };
 
-class AttentionOperation final : public Operation {
+template <typename T> class AttentionOperation final : public Operation {
 public:
   explicit AttentionOperation(const AttentionTask &described)
       : task(described), s(task.shape), stride(attentionQueryBlock(s)),
@@ -102,7 +122,7 @@ public:
   }
 
   void launch(void *const *operands, const int64_t *scalars) override {
-    const AttentionBuffers buffers(operands, s.backward);
+    const AttentionBuffers<T> buffers(operands, s.backward);
     dropout.key = uint64_t(scalars[0]);
     // Within bounds, so that no sum overflows whatever a Program says.
     firstQuery = std::clamp<int64_t>(scalars[3], 0, mostPositions);
@@ -119,15 +139,82 @@ public:
   }
 
 private:
-  void launch(const AttentionBuffers &buffers, const int64_t *scalars) {
+  void launch(const AttentionBuffers<T> &buffers, const int64_t *scalars) {
     for (int64_t b = 0; b < s.batch; ++b)
-      for (int64_t h = 0; h < s.heads; ++h)
+      for (int64_t h = 0; h < s.heads; ++h) {
+        int64_t keyOffset =
+            (b * s.kvLen + keys.begin) * kvRow + h / headsPerKey() * s.headDim;
+        bool isFirst = h % headsPerKey() == 0;
+        Head head = headAt(buffers, keyOffset, isFirst);
         for (int64_t i = (s.qLen - 1) / stride; i >= 0; --i) {
           Block block = makeBlock(b, h, i * stride, scalars);
-          s.backward ? backward(buffers, block, overwrites(block, h))
-                     : forward(buffers, block);
+          bool overwrite =
+              isFirst && block.firstQuery + block.queries == s.qLen;
+          s.backward ? backward(buffers, head, block, overwrite)
+                     : forward(buffers, head, block);
         }
+        if (s.backward && (h + 1) % headsPerKey() == 0)
+          finish(head, buffers, keyOffset);
+      }
   }
+
+  int64_t headsPerKey() const { return s.heads / s.kvHeads; }
+
+  //===--------------------------------------------------------------------===//
+  // Staging: in place where memory is f32
+  //===--------------------------------------------------------------------===//
+
+  float *stagedKeys(const AttentionBuffers<T> &buffers, int64_t index) const {
+    int64_t scores = (s.headDim + s.kvLen) * stride * (s.backward ? 2 : 1);
+    return buffers.workspace + scores + index * s.kvLen * s.headDim;
+  }
+  float *stagedQueries(const AttentionBuffers<T> &buffers,
+                       int64_t index) const {
+    return stagedKeys(buffers, AttentionStaging::of(s).keys) +
+           index * stride * s.headDim;
+  }
+
+  Rows rowsOf(const T *memory, int64_t row, float *staged) const {
+    if constexpr (std::is_same_v<T, float>)
+      return {const_cast<float *>(memory), row};
+    else
+      return {staged, s.headDim};
+  }
+  /// `fill`: widen what is in memory.
+  Rows rowsOf(const T *memory, int64_t row, float *staged, int64_t count,
+              bool fill = true) const {
+    if constexpr (std::is_same_v<T, Bf16>)
+      if (fill)
+        softmax.widenRows(memory, row, count, s.headDim, staged);
+    return rowsOf(memory, row, staged);
+  }
+  void roundTo(T *memory, int64_t row, const Rows &rows, int64_t count) const {
+    if constexpr (std::is_same_v<T, Bf16>)
+      softmax.narrowRows(rows.data, count, s.headDim, memory, row);
+  }
+
+  Head headAt(const AttentionBuffers<T> &buffers, int64_t offset,
+              bool fill) const {
+    Head head = {};
+    head.k = rowsOf(buffers.k + offset, kvRow, stagedKeys(buffers, 0),
+                    keys.count, fill);
+    head.v = rowsOf(buffers.v + offset, kvRow, stagedKeys(buffers, 1),
+                    keys.count, fill);
+    if (s.backward) {
+      head.dk = rowsOf(buffers.dk + offset, kvRow, stagedKeys(buffers, 2));
+      head.dv = rowsOf(buffers.dv + offset, kvRow, stagedKeys(buffers, 3));
+    }
+    return head;
+  }
+  void finish(const Head &head, const AttentionBuffers<T> &buffers,
+              int64_t offset) const {
+    roundTo(buffers.dk + offset, kvRow, head.dk, s.kvLen);
+    roundTo(buffers.dv + offset, kvRow, head.dv, s.kvLen);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Blocks
+  //===--------------------------------------------------------------------===//
 
   /// Past the end of all queries: padding.
   bool isPadding(int64_t query) const {
@@ -156,8 +243,6 @@ private:
     block.keys = end > first ? visibleKeys(end - 1) : 0;
     block.queryOffset = (b * s.qLen + first) * qRow + h * s.headDim;
     block.outOffset = block.queryOffset + keys.index * s.batch * s.qLen * qRow;
-    block.keyOffset = (b * s.kvLen + keys.begin) * kvRow +
-                      h / (s.heads / s.kvHeads) * s.headDim;
     block.lseOffset =
         ((keys.index * s.batch + b) * s.heads + h) * s.qLen + first;
     uint64_t head = uint64_t(scalars[1]) + uint64_t(h);
@@ -170,12 +255,6 @@ private:
     return block;
   }
 
-  /// The first block of the first query head that shares a key/value head.
-  bool overwrites(const Block &block, int64_t h) const {
-    return h % (s.heads / s.kvHeads) == 0 &&
-           block.firstQuery + block.queries == s.qLen;
-  }
-
   /// Query c of the block sees key j when j - c < this.
   int64_t diagonal(const Block &block) const {
     return s.causal ? diagonalOf(block.firstQuery) : TileGemm::nothing;
@@ -183,19 +262,21 @@ private:
 
   /// scores[key, query] = keys * queries, both of head_dim; `transposed` has
   /// the queries as columns.
-  void score(const Block &block, const float *keys, const float *transposed,
+  void score(const Block &block, const Rows &keys, const float *transposed,
              float *scores) const {
-    TileGemm product = {keys,   kvRow,  1,          transposed, stride,
-                        scores, stride, block.keys, stride,     s.headDim};
+    TileGemm product = {keys.data, keys.stride, 1,      transposed,
+                        stride,    scores,      stride, block.keys,
+                        stride,    s.headDim};
     product.firstColumn = 1 - diagonal(block);
     multiply(product);
   }
 
   /// out[query, :] = sum over keys of scores[key, query] * keys[key, :].
-  void weigh(const Block &block, const float *scores, const float *keys,
-             float *out, const float *rowScale) const {
-    TileGemm product = {scores, 1,    stride,        keys,      kvRow,
-                        out,    qRow, block.queries, s.headDim, block.keys};
+  void weigh(const Block &block, const float *scores, const Rows &keys,
+             const Rows &out, const float *rowScale) const {
+    TileGemm product = {scores,      1,         stride,     keys.data,
+                        keys.stride, out.data,  out.stride, block.queries,
+                        s.headDim,   block.keys};
     product.rowScale = rowScale;
     product.endTerm = diagonal(block) - 1;
     multiply(product);
@@ -203,21 +284,27 @@ private:
 
   /// out[key, :] (+)= sum over queries of scores[key, query] * queries[query,
   /// :].
-  void spread(const Block &block, const float *scores, const float *queries,
-              float *out, bool overwrite) const {
-    TileGemm product = {scores, stride, 1,          queries,   qRow,
-                        out,    kvRow,  block.keys, s.headDim, block.queries};
+  void spread(const Block &block, const float *scores, const Rows &queries,
+              const Rows &out, bool overwrite) const {
+    TileGemm product = {scores,         stride,       1,          queries.data,
+                        queries.stride, out.data,     out.stride, block.keys,
+                        s.headDim,      block.queries};
     product.accumulate = !overwrite;
     product.firstTerm = 1 - diagonal(block);
     multiply(product);
   }
 
-  void forward(const AttentionBuffers &buffers, const Block &block) {
+  void forward(const AttentionBuffers<T> &buffers, const Head &head,
+               const Block &block) {
     float *transposed = buffers.workspace;
     float *scores = transposed + s.headDim * stride;
-    softmax.transpose(buffers.q + block.queryOffset, qRow, block.queries,
-                      s.headDim, transposed, stride);
-    score(block, buffers.k + block.keyOffset, transposed, scores);
+    Rows q = rowsOf(buffers.q + block.queryOffset, qRow,
+                    stagedQueries(buffers, 0), block.queries);
+    T *outMemory = buffers.out + block.outOffset;
+    Rows out = rowsOf(outMemory, qRow, stagedQueries(buffers, 1));
+    softmax.transpose(q.data, q.stride, block.queries, s.headDim, transposed,
+                      stride);
+    score(block, head.k, transposed, scores);
     forEachVector(block, scores, [&](auto &columns, int64_t query) {
       softmax.exponentiate(columns, first + query, second + query);
     });
@@ -228,52 +315,60 @@ private:
         lse[i] = 0;
       second[i] = second[i] == 0 ? 0 : 1 / second[i];
     }
-    weigh(block, scores, buffers.v + block.keyOffset,
-          buffers.out + block.outOffset, second);
+    weigh(block, scores, head.v, out, second);
+    roundTo(outMemory, qRow, out, block.queries);
   }
 
-  void backward(const AttentionBuffers &buffers, const Block &block,
-                bool overwrite) {
-    const float *q = buffers.q + block.queryOffset;
-    const float *k = buffers.k + block.keyOffset;
-    const float *dout = buffers.dout + block.queryOffset;
+  void backward(const AttentionBuffers<T> &buffers, const Head &head,
+                const Block &block, bool overwrite) {
+    Rows q = rowsOf(buffers.q + block.queryOffset, qRow,
+                    stagedQueries(buffers, 0), block.queries);
+    Rows dout = rowsOf(buffers.dout + block.queryOffset, qRow,
+                       stagedQueries(buffers, 1), block.queries);
     float *transposed = buffers.workspace;
     float *scores = transposed + s.headDim * stride;
     float *gradients = scores + s.kvLen * stride;
-    softmax.transpose(q, qRow, block.queries, s.headDim, transposed, stride);
-    score(block, k, transposed, scores);
+    softmax.transpose(q.data, q.stride, block.queries, s.headDim, transposed,
+                      stride);
+    score(block, head.k, transposed, scores);
     transposed = gradients + s.kvLen * stride;
-    softmax.transpose(dout, qRow, block.queries, s.headDim, transposed, stride);
-    score(block, buffers.v + block.keyOffset, transposed, gradients);
-    loadRows(buffers, block);
+    softmax.transpose(dout.data, dout.stride, block.queries, s.headDim,
+                      transposed, stride);
+    score(block, head.v, transposed, gradients);
+    loadRows(buffers, dout, block);
     forEachVector(block, scores, [&](auto &columns, int64_t query) {
       softmax.differentiate(columns, gradients + query, first + query,
                             second + query);
     });
     if (overwrite) {
-      clearUnseen(block, buffers.dv + block.keyOffset);
-      clearUnseen(block, buffers.dk + block.keyOffset);
+      clearUnseen(block, head.dv);
+      clearUnseen(block, head.dk);
     }
-    spread(block, scores, dout, buffers.dv + block.keyOffset, overwrite);
-    spread(block, gradients, q, buffers.dk + block.keyOffset, overwrite);
-    weigh(block, gradients, k, buffers.dq + block.outOffset, nullptr);
+    spread(block, scores, dout, head.dv, overwrite);
+    spread(block, gradients, q, head.dk, overwrite);
+    T *target = buffers.dq + block.outOffset;
+    Rows dq = rowsOf(target, qRow, stagedQueries(buffers, 2));
+    weigh(block, gradients, head.k, dq, nullptr);
+    roundTo(target, qRow, dq, block.queries);
   }
 
   /// Zeros for the keys that the block does not see.
-  void clearUnseen(const Block &block, float *gradient) const {
+  void clearUnseen(const Block &block, const Rows &gradient) const {
     for (int64_t key = block.keys; key < s.kvLen; ++key)
-      std::fill_n(gradient + key * kvRow, s.headDim, 0.0f);
+      std::fill_n(gradient.data + key * gradient.stride, s.headDim, 0.0f);
   }
 
   /// lse into `first`, delta into `second`.
-  void loadRows(const AttentionBuffers &buffers, const Block &block) {
-    const float *out = buffers.out + block.queryOffset;
-    const float *dout = buffers.dout + block.queryOffset;
+  void loadRows(const AttentionBuffers<T> &buffers, const Rows &dout,
+                const Block &block) {
+    Rows out = rowsOf(buffers.out + block.queryOffset, qRow,
+                      stagedQueries(buffers, 2), block.queries);
     for (int64_t i = 0; i < stride; ++i) {
       bool isQuery = i < block.queries;
       first[i] = isQuery ? buffers.lse[block.lseOffset + i] : 0;
-      second[i] =
-          isQuery ? softmax.dot(out + i * qRow, dout + i * qRow, s.headDim) : 0;
+      second[i] = isQuery ? softmax.dot(out.data + i * out.stride,
+                                        dout.data + i * dout.stride, s.headDim)
+                          : 0;
     }
   }
 
@@ -314,7 +409,9 @@ private:
 } // namespace
 
 std::unique_ptr<Operation> makeAttentionOperation(const AttentionTask &task) {
-  return std::make_unique<AttentionOperation>(task);
+  if (task.shape.bf16)
+    return std::make_unique<AttentionOperation<Bf16>>(task);
+  return std::make_unique<AttentionOperation<float>>(task);
 }
 
 } // namespace stretto::runtime

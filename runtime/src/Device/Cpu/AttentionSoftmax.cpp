@@ -271,8 +271,23 @@ float dot(const float *a, const float *b, int64_t count) {
   return total;
 }
 
+void widenRows(const Bf16 *from, int64_t fromStride, int64_t rows,
+               int64_t columns, float *to) {
+  for (int64_t i = 0; i < rows; ++i, from += fromStride, to += columns)
+    for (int64_t j = 0; j < columns; ++j)
+      to[j] = widen(from[j]);
+}
+
+void narrowRows(const float *from, int64_t rows, int64_t columns, Bf16 *to,
+                int64_t toStride) {
+  for (int64_t i = 0; i < rows; ++i, from += columns, to += toStride)
+    for (int64_t j = 0; j < columns; ++j)
+      to[j] = narrow(from[j]);
+}
+
 constexpr AttentionSoftmax functions = {chooseExponentiate, chooseDifferentiate,
-                                        transpose, dot};
+                                        transpose,          dot,
+                                        widenRows,          narrowRows};
 
 } // namespace
 

@@ -8,7 +8,7 @@
 #ifndef STRETTO_RUNTIME_DEVICE_CPU_ATTENTIONSOFTMAX_H
 #define STRETTO_RUNTIME_DEVICE_CPU_ATTENTIONSOFTMAX_H
 
-#include <cstdint>
+#include "stretto/Runtime/Bf16.h"
 
 namespace stretto::runtime {
 
@@ -53,6 +53,12 @@ struct AttentionSoftmax {
                     int64_t columns, float *to, int64_t toStride);
 
   float (*dot)(const float *a, const float *b, int64_t count);
+
+  /// Rows of bf16 to dense rows of f32, and back.
+  void (*widenRows)(const Bf16 *from, int64_t fromStride, int64_t rows,
+                    int64_t columns, float *to);
+  void (*narrowRows)(const float *from, int64_t rows, int64_t columns, Bf16 *to,
+                     int64_t toStride);
 };
 
 /// Of the best instruction set level of the host.

@@ -81,6 +81,7 @@ std::vector<int64_t> keyOf(const AttentionTask &task) {
                               s.kvHeads,
                               s.headDim,
                               s.causal,
+                              s.bf16,
                               int64_t(task.opId),
                               task.headsGlobal,
                               task.queries,
@@ -89,8 +90,8 @@ std::vector<int64_t> keyOf(const AttentionTask &task) {
                               0,
                               0};
   static_assert(sizeof(double) == sizeof(int64_t));
-  std::memcpy(&key[13], &task.scale, sizeof(double));
-  std::memcpy(&key[14], &task.dropout, sizeof(double));
+  std::memcpy(&key[14], &task.scale, sizeof(double));
+  std::memcpy(&key[15], &task.dropout, sizeof(double));
   return key;
 }
 
