@@ -202,10 +202,16 @@ private:
       SmallVector<Attribute> scalars;
       for (const auto &value : launch.scalars)
         scalars.push_back(scalar(value));
-      return exec::LaunchOp::create(
+      auto op = exec::LaunchOp::create(
           builder, at,
           FlatSymbolRefAttr::get(context, table.kernels[launch.kernel]), uses,
           builder.getArrayAttr(scalars));
+      SmallVector<Type> types;
+      for (program::DType type : launch.types)
+        types.push_back(toType(context, type));
+      if (!types.empty())
+        op->setAttr(attr::operandTypes, builder.getTypeArrayAttr(types));
+      return op;
     }
     case program::Payload::Gemm:
       return add(at, uses, *command.payload.AsGemm());
@@ -228,13 +234,19 @@ private:
     return exec::CopyOp::create(builder, at, uses);
   }
 
+  /// Null when it is the expected one.
+  TypeAttr typeIfOther(program::DType type, program::DType expected) {
+    return type == expected ? TypeAttr() : TypeAttr::get(toType(context, type));
+  }
+
   Operation *add(Location at, ArrayAttr uses, const program::GemmT &gemm) {
     return exec::GemmOp::create(
         builder, at, uses, toType(context, gemm.dtype), gemm.m, gemm.n, gemm.k,
         ArrayRef<int64_t>{gemm.a_row, gemm.a_col},
         ArrayRef<int64_t>{gemm.b_row, gemm.b_col},
         ArrayRef<int64_t>{gemm.c_row, gemm.c_col}, gemm.batch, gemm.a_batch,
-        gemm.b_batch, gemm.c_batch, TypeAttr(), gemm.accumulate);
+        gemm.b_batch, gemm.c_batch, typeIfOther(gemm.c_dtype, gemm.dtype),
+        gemm.accumulate);
   }
 
   Operation *add(Location at, ArrayAttr uses,
@@ -291,7 +303,8 @@ private:
         tensor.shape, tensor.dist, tensor.names, init,
         slot(parameter.parameter), slot(parameter.gradient),
         slots(parameter.moments), restOf(parameter.gradient_dims),
-        restOf(parameter.moment_dims), TypeAttr());
+        restOf(parameter.moment_dims),
+        typeIfOther(parameter.gradient_dtype, parameter.dtype));
   }
 
   template <typename OpT> void add(const program::BindingT &binding) {

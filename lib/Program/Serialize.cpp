@@ -247,6 +247,10 @@ private:
                << " is no offset, integer, \"seed\", \"step\", \"instance\" or "
                   "\"microbatch\"";
     }
+    if (auto types = op->getAttrOfType<ArrayAttr>(attr::operandTypes))
+      for (Type type : types.getAsValueRange<TypeAttr>())
+        if (failed(setDType(op, type, launch.types.emplace_back())))
+          return failure();
     return std::move(launch);
   }
 
@@ -267,6 +271,9 @@ private:
     if (failed(setDType(op, op.getType(), gemm.dtype)))
       return failure();
     gemm.c_dtype = gemm.dtype;
+    if (TypeAttr result = op.getResultTypeAttr();
+        result && failed(setDType(op, result.getValue(), gemm.c_dtype)))
+      return failure();
     return std::move(gemm);
   }
 
@@ -434,6 +441,10 @@ private:
     if (failed(setDType(op, op.getType(), parameter->dtype)))
       return failure();
     parameter->gradient_dtype = parameter->dtype;
+    if (TypeAttr type = op.getGradientTypeAttr();
+        type &&
+        failed(setDType(op, type.getValue(), parameter->gradient_dtype)))
+      return failure();
     table.parameters.push_back(std::move(parameter));
     return success();
   }

@@ -116,10 +116,22 @@ private:
         written.push_back(result);
         uses.push_back(write(result));
       }
-    note(exec::LaunchOp::create(builder, op.getLoc(), op.getCalleeAttr(),
-                                list(uses), op.getScalars()),
-         op.getOperands(), written);
+    auto launch = exec::LaunchOp::create(
+        builder, op.getLoc(), op.getCalleeAttr(), list(uses), op.getScalars());
+    setTypes(launch, op);
+    note(launch, op.getOperands(), written);
     return success();
+  }
+
+  void setTypes(exec::LaunchOp launch, LaunchOp op) {
+    SmallVector<Type> types;
+    for (Value operand : op.getOperands())
+      types.push_back(elementType(operand));
+    for (auto [result, alias] : llvm::zip(op.getResults(), op.getAliases()))
+      if (alias < 0)
+        types.push_back(elementType(result));
+    if (!llvm::all_of(types, [](Type type) { return type.isF32(); }))
+      launch->setAttr(attr::operandTypes, builder.getTypeArrayAttr(types));
   }
 
   LogicalResult emit(GemmOp op) {

@@ -46,7 +46,7 @@ private:
   Lap last = read();
 };
 
-constexpr uint32_t quietNan = 0x7fc00000;
+constexpr uint32_t quietNan = 0x7fc07fc0; // as f32, and twice as bf16
 
 class ExecutorImpl final : public Executor {
 public:
@@ -508,7 +508,7 @@ private:
     case Instruction::Kind::Plant:
       if (options.plant->rank == ranks.rank() &&
           options.plant->step == current.step)
-        device.fill(buffers[0], quietNan, sizeof(quietNan));
+        device.fill(buffers[0], quietNan, instruction.bytes);
       break;
     case Instruction::Kind::Wait:
       break;

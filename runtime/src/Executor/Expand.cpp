@@ -188,6 +188,7 @@ private:
       Instruction instruction = current;
       instruction.kind = Instruction::Kind::Plant;
       instruction.firstBuffer = uint32_t(out.buffers.size());
+      instruction.bytes = uint64_t(bytesOf(operandType(command, i)));
       out.buffers.push_back(addressOf(operand));
       add(instruction);
       out.planted = true;

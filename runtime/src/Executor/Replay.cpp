@@ -2,39 +2,12 @@
 
 #include "Replay.h"
 
+#include "NonFinite.h"
 #include "Origin.h"
-
-#include <cstring>
 
 namespace stretto::runtime {
 
 namespace {
-
-/// The first NaN, else the first infinity.
-struct FirstBad {
-  int64_t element = -1;
-  float value = 0;
-  bool isNan() const { return value != value; }
-};
-
-/// Looks at f32; integers that may index anything pass for finite.
-FirstBad findBad(const char *data, uint64_t bytes) {
-  FirstBad found;
-  constexpr uint32_t exponent = 0x7f800000, mantissa = 0x007fffff;
-  for (uint64_t i = 0; i < bytes / sizeof(float); ++i) {
-    uint32_t bits;
-    std::memcpy(&bits, data + i * sizeof(float), sizeof(float));
-    if ((bits & exponent) != exponent)
-      continue;
-    if (found.element >= 0 && !(bits & mantissa))
-      continue;
-    found.element = int64_t(i);
-    std::memcpy(&found.value, &bits, sizeof(float));
-    if (found.isNan())
-      break;
-  }
-  return found;
-}
 
 class Replayer {
 public:
@@ -126,7 +99,8 @@ private:
           *origin.command->operands()->Get(uint32_t(i));
       bool reads = operand.access() != program::Access::Write;
       bool writes = operand.access() != program::Access::Read;
-      addTouch(static_cast<char *>(buffers[i]), operand.bytes(), reads, writes);
+      addTouch(static_cast<char *>(buffers[i]), operand.bytes(),
+               operandType(*origin.command, i), reads, writes);
     }
     STRETTO_TRY(work());
     for (size_t i = 0; i < command.numTouches; ++i)
@@ -136,10 +110,12 @@ private:
     return Status::ok();
   }
 
-  void addTouch(const char *data, uint64_t bytes, bool reads, bool writes) {
+  void addTouch(const char *data, uint64_t bytes, program::DType type,
+                bool reads, bool writes) {
     uint64_t begin = uint64_t(data - arena);
     touches.touches.push_back({begin, begin + bytes, reads, writes});
-    FirstBad bad = reads ? findBad(data, bytes) : FirstBad();
+    types.push_back(type);
+    FirstBad bad = reads ? findBad(type, data, bytes) : FirstBad();
     findings.push_back(bad.element < 0 ? 0
                        : bad.isNan()   ? ReadNan
                                        : ReadInfinity);
@@ -149,7 +125,8 @@ private:
     const Touch &touch = touches.touches[at];
     if (!touch.writes)
       return;
-    found[at] = findBad(arena + touch.begin, touch.end - touch.begin);
+    found[at] =
+        findBad(types[at], arena + touch.begin, touch.end - touch.begin);
     if (found[at].element >= 0)
       findings[at] |= found[at].isNan() ? WroteNan : WroteInfinity;
   }
@@ -162,7 +139,8 @@ private:
       for (const program::Binding *output : *context.function.outputs())
         for (const program::Slot *slot : *output->slots())
           addTouch(context.regions[size_t(slot->region())] + slot->offset(),
-                   slot->bytes(), /*reads=*/true, /*writes=*/false);
+                   slot->bytes(), output->dtype(), /*reads=*/true,
+                   /*writes=*/false);
     host.numTouches = touches.touches.size() - host.firstTouch;
     touches.commands.push_back(host);
   }
@@ -188,6 +166,7 @@ private:
   const char *arena;
   Touches touches;
   std::vector<CommandOfCall> commands; // of touches.commands, but the host
+  std::vector<program::DType> types;   // of touches.touches
   std::vector<uint8_t> findings;       // of touches.touches
   std::vector<FirstBad> found;         // of those that are written
 };

@@ -27,6 +27,24 @@ int64_t bytesOf(program::DType type) {
   return 0;
 }
 
+program::DType operandType(const program::Command &command, size_t index) {
+  using program::DType;
+  if (const program::Launch *launch = command.payload_as_Launch())
+    return launch->types() && index < launch->types()->size()
+               ? launch->types()->Get(uint32_t(index))
+               : DType::F32;
+  if (const program::Gemm *gemm = command.payload_as_Gemm())
+    return index < 2 ? gemm->dtype() : gemm->c_dtype();
+  if (const program::Attention *attention = command.payload_as_Attention()) {
+    bool isLse = index == 4,
+         isWorkspace = index + 1 == command.operands()->size();
+    return isLse || isWorkspace ? DType::F32 : attention->dtype();
+  }
+  if (const program::Collective *collective = command.payload_as_Collective())
+    return collective->dtype();
+  return command.payload_as_Copy() ? DType::BF16 : DType::F32;
+}
+
 /// The FlatBuffers structure: every offset stays within the bytes.
 static Status checkStructure(Bytes bytes) {
   if (!program::ProgramBufferHasIdentifier(bytes.data))

@@ -86,6 +86,9 @@ Status verifyPayload(const program::Program &program, const Command &command,
   }
   for (const Scalar *scalar : all(launch.scalars()))
     STRETTO_TRY(verifyScalar(program, scalar));
+  if (launch.types() && launch.types()->size() != count(command.operands()))
+    return reject("has ", launch.types()->size(), " element types for ",
+                  count(command.operands()), " operands");
   return Status::ok();
 }
 
@@ -247,11 +250,7 @@ Status verifyPayload(const program::Program &, const Command &command,
                      const Fill &) {
   Operands operands(command);
   STRETTO_TRY(operands.expect(1));
-  STRETTO_TRY(operands.next("destination", 0, Access::Write));
-  if (command.operands()->Get(0)->bytes() % 4 != 0)
-    return reject("fills ", command.operands()->Get(0)->bytes(),
-                  " bytes with a pattern of 4");
-  return Status::ok();
+  return operands.next("destination", 0, Access::Write);
 }
 
 Status verifyPayload(const program::Program &, const Command &command,

@@ -1,5 +1,6 @@
 #include "Sampler.h"
 
+#include "stretto/Runtime/Bf16.h"
 #include "stretto/Runtime/BoxCopy.h"
 #include "stretto/Runtime/Feed.h"
 #include "stretto/Runtime/Random.h"
@@ -56,7 +57,14 @@ Result<std::vector<float>> gatherRow(World &world, const Mesh &mesh,
   Box row = denseBox({0, position, 0}, {1, position + 1, vocabulary});
   std::vector<float> mine(vocabulary), all(vocabulary * world.size()),
       result(vocabulary);
-  copyCommon(logits.box, logits.slots[0], row, mine.data(), sizeof(float));
+  if (logits.dtype == program::DType::BF16) {
+    std::vector<Bf16> narrow(vocabulary);
+    copyCommon(logits.box, logits.slots[0], row, narrow.data(), sizeof(Bf16));
+    std::transform(narrow.begin(), narrow.end(), mine.begin(),
+                   [](Bf16 x) { return widen(x); });
+  } else {
+    copyCommon(logits.box, logits.slots[0], row, mine.data(), sizeof(float));
+  }
   STRETTO_TRY(world.everyone().gather(mine.data(), all.data(),
                                       vocabulary * sizeof(float)));
   for (int64_t rank = 0; rank < world.size(); ++rank) {
@@ -98,10 +106,12 @@ Status checkSampling(const Program &program, const std::string &prompt) {
                                    "from; add stretto.output \"logits\" or "
                                    "leave out --sample");
   size_t rank = logits->dims() ? logits->dims()->size() : 0;
-  if (logits->dtype() != program::DType::F32 || rank != 3)
+  bool isFloat = logits->dtype() == program::DType::F32 ||
+                 logits->dtype() == program::DType::BF16;
+  if (!isFloat || rank != 3)
     return failure(Code::Rejected, "output 'logits' of 'predict' is ",
                    program::EnumNameDType(logits->dtype()), " of rank ", rank,
-                   ", sampling needs F32 [batch, seq, vocab]");
+                   ", sampling needs F32 or BF16 [batch, seq, vocab]");
   return tokensOf(prompt, logits->dims()->Get(2)->size()).status();
 }
 

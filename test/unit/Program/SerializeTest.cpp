@@ -89,6 +89,42 @@ TEST(Serialize, ComesBackAsItWas) {
   }
 }
 
+TEST(Serialize, KeepsTypesThatDiffer) {
+  Lowered lowered("Memory/train-step.mlir");
+  ASSERT_TRUE(lowered.module);
+  mlir::Builder builder(&lowered.context);
+  auto bf16 = mlir::TypeAttr::get(builder.getBF16Type());
+  size_t changed = 0;
+  lowered.module->walk([&](exec::GemmOp op) { // C stays f32
+    op.setResultTypeAttr(op.getTypeAttr());
+    op.setTypeAttr(bf16);
+    ++changed;
+  });
+  lowered.module->walk([&](exec::ParameterOp op) {
+    op.setGradientTypeAttr(bf16);
+    ++changed;
+  });
+  lowered.module->walk([&](exec::LaunchOp op) {
+    llvm::SmallVector<mlir::Type> types(op.getUses().size(),
+                                        builder.getBF16Type());
+    types[0] = builder.getI32Type();
+    op->setAttr(attr::operandTypes, builder.getTypeArrayAttr(types));
+    ++changed;
+  });
+  ASSERT_GT(changed, 2u);
+  auto bytes = serializeProgram(*lowered.module);
+  ASSERT_TRUE(succeeded(bytes));
+  auto back = deserializeProgram(&lowered.context, *bytes);
+  ASSERT_TRUE(back);
+  for (mlir::ModuleOp module : {*lowered.module, *back}) {
+    dropWhatIsNotKept(module);
+    module.walk([](exec::FunctionOp op) { // the file's is of other types
+      op->removeAttr("program.data_flow");
+    });
+  }
+  EXPECT_EQ(piecesOf(*lowered.module), piecesOf(*back));
+}
+
 TEST(Serialize, RefusesDamagedBytes) {
   Lowered lowered("Memory/train-step.mlir");
   ASSERT_TRUE(lowered.module);

@@ -125,6 +125,9 @@ const Fault faults[] = {
     {"batch strides", [](auto &p) { gemm(p).a_batch.clear(); }},
     {"not declared ReadWrite", [](auto &p) { gemm(p).accumulate = true; }},
     {"element type", [](auto &p) { gemm(p).dtype = DType(50); }},
+    {"element type", [](auto &p) { gemm(p).c_dtype = DType(50); }},
+    {"C has 384 bytes, 768 are", [](auto &p) { gemm(p).c_dtype = DType::F64; }},
+    {"has 1 element types for 2", [](auto &p) { launch(p).types = {DType::BF16}; }},
     {"a size of",
      [](auto &p) { attention(p).q_len = int64_t(1) << 31; }},
     {"a size of 0", [](auto &p) { attention(p).head_dim = 0; }},
@@ -138,7 +141,12 @@ const Fault faults[] = {
     {"out has 512 bytes", [](auto &p) { attention(p).blocks = 2; }},
     {"dropout", [](auto &p) { attention(p).dropout = 1; }},
     {"dropout", [](auto &p) { attention(p).dropout = std::nan(""); }},
-    {"not supported", [](auto &p) { attention(p).dtype = DType::BF16; }},
+    {"not supported", [](auto &p) { attention(p).dtype = DType::F16; }},
+    {"lse has 64 bytes, 128 are",
+     [](auto &p) {
+       attention(p).dtype = DType::BF16;
+       at(p, Forward, 4).bytes = 64;
+     }},
     {"has 6 operands, needs 10", [](auto &p) { attention(p).backward = true; }},
     {"workspace has", [](auto &p) { at(p, Forward, 5).bytes = 64; }},
     {"workspace: offset", [](auto &p) { at(p, Forward, 5).offset = 1028; }},
@@ -156,7 +164,6 @@ const Fault faults[] = {
     {"source has 32 bytes, 128 are", [](auto &p) { collective(p).kind = CollectiveKind::ReduceScatter; }},
     {"destination has 32 bytes, 128 are", [](auto &p) { collective(p).kind = CollectiveKind::AllGather; }},
     {"source has 32 bytes", [](auto &p) { collective(p).outer = INT64_MAX; }},
-    {"pattern of 4", [](auto &p) { at(p, Filled, 0).bytes = 1022; }},
     {"destination has 60 bytes", [](auto &p) { at(p, Copied, 1).bytes = 60; }},
     {"no command before", [](auto &p) { p.segments[0]->commands[Waited]->payload.AsWait()->event = 1; }},
     {"stream 2 of 2", [](auto &p) { p.segments[0]->commands[0]->stream = 2; }},

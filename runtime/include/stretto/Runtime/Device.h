@@ -85,6 +85,7 @@ public:
   /// prepared and before its first launch.
   virtual Status ready(unsigned stream = 0) = 0;
 
+  /// The pattern again and again; the last time as much of it as fits.
   virtual void fill(void *target, uint32_t pattern, uint64_t bytes) = 0;
   virtual void copy(void *target, const void *source, uint64_t bytes) = 0;
 };

@@ -61,6 +61,10 @@ inline const Dimensions *momentDims(const program::Parameter &parameter) {
 /// Bytes of one element; 0 for a type that does not exist.
 int64_t bytesOf(program::DType type);
 
+/// Element type of an operand of a command. A copy does not say: bf16, in which
+/// every f32 that is not finite has a part that is not.
+program::DType operandType(const program::Command &command, size_t index);
+
 class Program {
 public:
   /// Copies, verifies and hashes. Never aborts, whatever the bytes are.

@@ -152,7 +152,10 @@ public:
   }
 
   void fill(void *target, uint32_t pattern, uint64_t bytes) override {
-    std::fill_n(static_cast<uint32_t *>(target), bytes / 4, pattern);
+    uint64_t whole = bytes / sizeof(pattern);
+    std::fill_n(static_cast<uint32_t *>(target), whole, pattern);
+    std::memcpy(static_cast<uint32_t *>(target) + whole, &pattern,
+                bytes % sizeof(pattern));
   }
   void copy(void *target, const void *source, uint64_t bytes) override {
     std::memmove(target, source, bytes);

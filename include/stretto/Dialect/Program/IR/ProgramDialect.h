@@ -23,6 +23,13 @@
 #define GET_OP_CLASSES
 #include "stretto/Dialect/Program/IR/ProgramOps.h.inc"
 
+namespace stretto::attr {
+
+/// On program.launch: the element types of its operands, unless all are f32.
+constexpr llvm::StringLiteral operandTypes = "types";
+
+} // namespace stretto::attr
+
 namespace stretto::exec {
 
 /// Every buffer starts at a multiple of this (as kernels expect).
