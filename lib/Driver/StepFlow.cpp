@@ -88,15 +88,29 @@ Operations StepFlow::partialOrigins(Value value, AxisRef axis) const {
   return found;
 }
 
-Operations StepFlow::consumers(Value value) {
-  Operations found;
-  for (Operation *user : value.getUsers()) {
-    if (!isExchange(user)) {
-      found.insert(user);
-      continue;
-    }
-    Operations behind = consumers(user->getResult(0));
-    found.insert(behind.begin(), behind.end());
+/// Forward saves it for backward.
+static bool isSaving(OpOperand &use) {
+  auto segment = dyn_cast<SegmentOp>(use.getOwner()->getParentOp());
+  if (!segment || !isa<YieldOp>(use.getOwner()))
+    return false;
+  auto role = segment.getResultAttrOfType<StringAttr>(use.getOperandNumber(),
+                                                      attr::role);
+  return role && role.getValue() == "saved";
+}
+
+static void collectConsumers(Value value, Operations &found,
+                             Operations &saving) {
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    if (isExchange(user))
+      collectConsumers(user->getResult(0), found, saving);
+    else
+      (isSaving(use) ? saving : found).insert(user);
   }
-  return found;
+}
+
+Operations StepFlow::consumers(Value value) {
+  Operations found, saving;
+  collectConsumers(value, found, saving);
+  return found.empty() ? saving : found;
 }

@@ -27,7 +27,8 @@ public:
   /// The operations that made `value` partial over (a part of) `axis`, through
   /// all that passes partial sums on.
   Operations partialOrigins(mlir::Value value, AxisRef axis) const;
-  /// Who reads the value, collectives on the way left out.
+  /// Who reads the value, collectives on the way left out; who only saves it
+  /// where nobody else does.
   static Operations consumers(mlir::Value value);
 
 private:

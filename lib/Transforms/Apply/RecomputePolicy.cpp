@@ -54,6 +54,7 @@ static constexpr Kind kinds[] = {
     {"selective", [](Operation *op) { return !isProduct(op); }},
     {"norms", isNorm},
     {"activations", isPointwise},
+    {"gathers", [](Operation *) { return false; }},
 };
 
 static bool covers(StringRef word, Operation *op) {
@@ -66,6 +67,15 @@ static bool covers(StringRef word, Operation *op) {
 bool RecomputePolicy::isAuto() const {
   return !isNone() && llvm::is_contained(words.getAsValueRange<StringAttr>(),
                                          StringRef("auto"));
+}
+
+bool RecomputePolicy::repeatsGathers() const {
+  return mustRepeatGathers ||
+         (!isNone() && llvm::any_of(words.getAsValueRange<StringAttr>(),
+                                    [](StringRef word) {
+                                      return word == "gathers" ||
+                                             word == "full";
+                                    }));
 }
 
 bool RecomputePolicy::mayRepeat(Operation *op) const {
@@ -94,8 +104,10 @@ static std::string suggestion(MLIRContext *context, StringRef word) {
 
 FailureOr<RecomputePolicy> RecomputePolicy::of(CallOp call) {
   Attribute attribute = call->getAttr(attr::recompute);
+  RecomputePolicy policy;
+  policy.mustRepeatGathers = call->hasAttr(attr::repeatGathers);
   if (!attribute)
-    return RecomputePolicy();
+    return policy;
   auto words = dyn_cast<ArrayAttr>(attribute);
   for (Attribute entry : words ? words.getValue() : ArrayRef(attribute)) {
     auto word = dyn_cast<StringAttr>(entry);
@@ -107,7 +119,7 @@ FailureOr<RecomputePolicy> RecomputePolicy::of(CallOp call) {
              << "does not know what to recompute as '" << word.getValue() << "'"
              << suggestion(call.getContext(), word);
   }
-  RecomputePolicy policy(words);
+  policy.words = words;
   if (!policy.isAuto())
     return policy;
   if (words.size() > 1)
@@ -115,8 +127,9 @@ FailureOr<RecomputePolicy> RecomputePolicy::of(CallOp call) {
            << attribute;
   auto bytes = call->getAttrOfType<IntegerAttr>(attr::keepBytes);
   if (!bytes)
-    return RecomputePolicy();
-  policy.keepBytes = bytes.getInt();
+    policy.words = {};
+  else
+    policy.keepBytes = bytes.getInt();
   return policy;
 }
 

@@ -167,6 +167,9 @@ void Differentiator::emitForward() {
   for (Value value : saved)
     f.addResult(mapping.lookup(value), body.savedAttributes(value));
   derivative.forward = f.finishSegment();
+  if (use.recompute.repeatsGathers())
+    derivative.forward->setAttr(attr::repeatGathers,
+                                UnitAttr::get(f.getContext()));
 }
 
 void Differentiator::declareBackwardArguments(FunctionBuilder &f,

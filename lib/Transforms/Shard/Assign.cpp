@@ -10,6 +10,7 @@
 #include "Requests.h"
 #include "stretto/Dialect/Stretto/IR/Describe.h"
 #include "stretto/Transforms/Shard/Passes.h"
+#include "stretto/Transforms/Shard/SavedCopies.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -547,6 +548,7 @@ struct AssignPass : stretto::impl::AssignPassBase<AssignPass> {
       if (failed(assigner.run(step)))
         return signalPassFailure();
     removeUnused(module);
+    SavedCopies(module, *links).run();
     for (SegmentOp segment : module.getOps<SegmentOp>())
       for (unsigned i = 0; i < segment.getNumArguments(); ++i)
         segment.removeArgAttr(i, decided::padding);

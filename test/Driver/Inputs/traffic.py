@@ -3,10 +3,11 @@ for a GPT whose sizes divide, the closed forms of the field.
 
 usage: traffic.py COUNTED PREDICTED... [-- layers=3 embed=32 ffn=128 vocab=64 positions=16 batch=8 sequence=16
                                            microbatches=1 dp=2 tp=2 sp=1 cp=1 node=1 zero=3
-                                           reduce_once=1 gather_once=1]
+                                           reduce_once=1 gather_once=1 regather=0]
 
 zero: the stage; reduce_once, gather_once: 1 where gradients are reduced and parameters gathered once a step, 0 in every
-pass that makes or needs them; node: replicas that keep copies of what dp ranks share.
+pass that makes or needs them; node: replicas that keep copies of what dp ranks share; regather: 1 where backward gathers
+again what forward gathered, in all layers but the last, the head.
 
 COUNTED is what --print-bytes printed, PREDICTED what `verify --json` says of ranks 0, 1, ...
 """
@@ -36,7 +37,7 @@ def predicted(paths):
 
 def closed_forms(
     layers, embed, ffn, vocab, positions, batch, sequence, microbatches, dp, tp, sp=0, cp=1, node=1, zero=0,
-    reduce_once=1, gather_once=1
+    reduce_once=1, gather_once=1, regather=0
 ):
     table = collections.Counter()
     ranks = node * dp * cp * tp
@@ -57,14 +58,14 @@ def closed_forms(
     # Tensor parallelism: after attention and MLP, forward and backward, and around embedding and head.
     if sp:
         add("ReduceScatter", ["tp"], activation, microbatches * (4 * layers + 2))
-        # Every gathered input is gathered again in backward.
-        add("AllGather", ["tp"], activation, microbatches * (4 * layers + 2 + 2 * layers + 1))
+        # The inputs of attention and MLP are gathered again in backward, or saved so.
+        add("AllGather", ["tp"], activation, microbatches * (4 * layers + 2 + 2 * layers * regather))
     else:
         add("AllReduce", ["tp"], activation, microbatches * (4 * layers + 2))
     # Cross-entropy over the vocabulary: largest logit, sum of exponentials, logit of the label.
     add("AllReduce", ["tp"], samples * sequence, microbatches * 3)
-    # Context parallelism: keys and values of every layer in each pass, and their cotangents back.
-    add("AllGather", ["cp"], activation, microbatches * 4 * layers)
+    # Context parallelism: keys and values of every layer, once or in each pass, and their cotangents back.
+    add("AllGather", ["cp"], activation, microbatches * 2 * layers * (1 + regather))
     add("ReduceScatter", ["cp"], activation, microbatches * 2 * layers)
     # Gradients: those of split weights over the data replicas, those of whole ones also over what saw parts of the
     # sequence.

@@ -19,6 +19,9 @@ namespace attr {
 constexpr llvm::StringLiteral recompute = "stretto.recompute";
 /// Bytes of whole tensors that an instance may keep under the policy `auto`.
 constexpr llvm::StringLiteral keepBytes = "stretto.keep_bytes";
+/// On a call without the word `gathers`, and on a forward segment: backward
+/// makes again what forward gathered.
+constexpr llvm::StringLiteral repeatGathers = "stretto.repeat_gathers";
 } // namespace attr
 
 /// The words:
@@ -27,6 +30,8 @@ constexpr llvm::StringLiteral keepBytes = "stretto.keep_bytes";
 ///   attention    the attention core
 ///   norms        layer_norm, rms_norm
 ///   activations  pointwise operations, dropout among them
+///   gathers      no operation: values are kept as they lie where they are
+///                made, and gathered again where forward gathered them
 ///   gelu, …      operations of this name
 ///   auto         every operation, but no more of them than it takes to keep
 ///                `stretto.keep_bytes`; without that attribute none
@@ -38,20 +43,22 @@ public:
 
   bool mayRepeat(mlir::Operation *op) const;
   /// The same policy has the same key.
-  using Key = std::pair<const void *, int64_t>;
+  using Key = std::tuple<const void *, int64_t, bool>;
   Key key() const {
     return {isNone() ? nullptr : words.getAsOpaquePointer(),
-            keepBytes.value_or(-1)};
+            keepBytes.value_or(-1), repeatsGathers()};
   }
   bool isNone() const { return !words || words.empty(); }
   bool isAuto() const;
+  /// By `gathers` or `full`, or because the search for a memory limit says so.
+  bool repeatsGathers() const;
   /// Of an automatic policy, once it is decided.
   std::optional<int64_t> getKeepBytes() const { return keepBytes; }
 
 private:
-  explicit RecomputePolicy(mlir::ArrayAttr words) : words(words) {}
   mlir::ArrayAttr words;
   std::optional<int64_t> keepBytes;
+  bool mustRepeatGathers = false;
 };
 
 /// Sets the attribute on a call by the last rule of the plan that matches. A
