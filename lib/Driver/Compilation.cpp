@@ -1,16 +1,15 @@
 //===- Compilation.cpp - the phases from a model to an executable ---------===//
 
 #include "stretto/Driver/Compilation.h"
-#include "RecomputeSearch.h"
-#include "RestingChoices.h"
-#include "RestingSearch.h"
+#include "MemorySearch.h"
+#include "StepCost.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "stretto/Cost/StepFlops.h"
 #include "stretto/Dialect/Stretto/IR/StrettoOps.h"
-#include "stretto/Dialect/Stretto/Transforms/Unbundle.h"
 #include "stretto/Driver/Executable.h"
 #include "stretto/Driver/Register.h"
 #include "stretto/Program/Memory.h"
@@ -18,6 +17,8 @@
 #include "stretto/Support/Text.h"
 #include "stretto/Transforms/Apply/ApplyPlan.h"
 #include "stretto/Transforms/Apply/ApplyRecipe.h"
+#include "stretto/Transforms/Apply/RecomputePolicy.h"
+#include "stretto/Transforms/Shard/SavedCopies.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
@@ -240,8 +241,8 @@ int Compilation::apply() {
   if (failed(applyRecipe(*moduleRef, recipe, *microbatches)))
     return exitInputRejected;
   if (plan.memoryBytes)
-    settleResting();
-  return plan.recomputesToFit() ? settleRecompute() : int(exitOk);
+    settleMemory();
+  return exitOk;
 }
 
 static LogicalResult runPhasePasses(ModuleOp module, Phase phase,
@@ -262,42 +263,33 @@ static LogicalResult runPhases(ModuleOp module, Phase first, Phase last) {
 }
 
 /// Tries what the plan left open on copies, walked to the Program.
-void Compilation::settleResting() {
-  auto costOf = [&](ModuleOp applied) -> FailureOr<driver::RestingCost> {
-    driver::RestingCost cost;
+void Compilation::settleMemory() {
+  auto costOf = [&](ModuleOp applied) -> FailureOr<driver::StepCost> {
+    driver::StepCost cost;
     OwningOpRef<ModuleOp> copy = applied.clone();
-    if (failed(runPhases(*copy, Phase::Derive, Phase::Distribute)))
+    if (failed(runPhases(*copy, Phase::Derive, Phase::Derive)))
       return failure();
-    OwningOpRef<ModuleOp> distributed = copy->clone();
-    unbundleSteps(*distributed);
-    for (const driver::RestingChoice &choice :
-         driver::explainResting(*distributed))
-      cost.sentBytes += choice.sentBytes();
-    if (failed(runPhases(*copy, Phase(int(Phase::Distribute) + 1),
-                         Phase::Program)))
+    double flops = stepFlops(*copy).total();
+    if (failed(runPhases(*copy, Phase::Distribute, Phase::Distribute)))
+      return failure();
+    for (const SavedCopy &saved : savedCopiesOf(*copy))
+      if (saved.isKept)
+        cost.keepingLayers.insert(saved.layer);
+    if (failed(runPhases(*copy, Phase::Localize, Phase::Program)))
       return failure();
     cost.arenaBytes = arenaBytes(memoryOf(*copy));
-    return cost;
-  };
-  ScopedDiagnosticHandler quiet(&context,
-                                [](Diagnostic &) { return success(); });
-  (void)driver::settleResting(*moduleRef, uint64_t(*plan.memoryBytes), costOf);
-}
-
-/// Asks a copy for its arena, walked to the Program, as often as needed.
-int Compilation::settleRecompute() {
-  auto arenaOf = [&](ModuleOp applied) -> FailureOr<uint64_t> {
-    OwningOpRef<ModuleOp> copy = applied.clone();
-    if (failed(runPhases(*copy, Phase::Derive, Phase::Program)))
+    FailureOr<double> seconds = driver::stepSeconds(*copy, flops);
+    if (failed(seconds))
       return failure();
-    return arenaBytes(memoryOf(*copy));
+    cost.seconds = *seconds;
+    return cost;
   };
   // What is wrong is said once, by the phases on the module itself.
   ScopedDiagnosticHandler quiet(&context,
                                 [](Diagnostic &) { return success(); });
-  (void)driver::settleRecompute(*moduleRef, uint64_t(*plan.memoryBytes),
-                                arenaOf);
-  return exitOk;
+  (void)driver::settleMemory(*moduleRef, uint64_t(*plan.memoryBytes), costOf);
+  moduleRef->walk(
+      [&](CallOp call) { gathersAgain |= call->hasAttr(attr::repeatGathers); });
 }
 
 /// An error stands above what is only worth a remark.
@@ -326,7 +318,8 @@ int Compilation::checkMemory() {
           formatBytes(*plan.memoryBytes) +
           (plan.recomputesToFit()
                ? ", with all that 'recompute: auto' may repeat"
-               : ""));
+               : "") +
+          (gathersAgain ? ", with what forward gathered gathered again" : ""));
   diagnostics.note(
       plan.memoryLocation,
       "parameters " + of(program::Region::Parameters) + ", optimizer " +

@@ -9,6 +9,7 @@
 #include "CollectiveReasons.h"
 #include "CommandLine.h"
 #include "ExplainOrigins.h"
+#include "Holdings.h"
 #include "ProgramTables.h"
 #include "RestingChoices.h"
 #include "mlir/IR/SymbolTable.h"
@@ -16,6 +17,7 @@
 #include "stretto/Dialect/Stretto/Transforms/Unbundle.h"
 #include "stretto/Program/Traffic.h"
 #include "stretto/Support/Text.h"
+#include "stretto/Transforms/Shard/SavedCopies.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Format.h"
@@ -46,6 +48,7 @@ struct Explanation {
   std::vector<TensorInfo> tensors;
   std::vector<CollectiveInfo> collectives;
   std::vector<RestingChoice> resting;
+  std::vector<SavedCopy> copies;
 };
 
 } // namespace
@@ -250,6 +253,16 @@ static void printJson(const RestingChoice &choice, llvm::json::OStream &json) {
   });
 }
 
+static void printJson(const SavedCopy &copy, llvm::json::OStream &json) {
+  json.attribute("layer", copy.layer);
+  json.attribute("value", copy.value);
+  json.attribute("location", placeOf(copy.location));
+  json.attribute("instances", copy.instances);
+  json.attribute("kept", copy.isKept);
+  json.attribute("bytes_held_more_when_kept", copy.heldBytes);
+  json.attribute("bytes_sent_more_per_step_when_repeated", copy.sentBytes);
+}
+
 static void printJson(const Explanation &explanation, llvm::raw_ostream &out) {
   llvm::json::OStream json(out, 2);
   json.object([&] {
@@ -270,6 +283,10 @@ static void printJson(const Explanation &explanation, llvm::raw_ostream &out) {
     json.attributeArray("resting", [&] {
       for (const RestingChoice &choice : explanation.resting)
         json.object([&] { printJson(choice, json); });
+    });
+    json.attributeArray("saved_copies", [&] {
+      for (const SavedCopy &copy : explanation.copies)
+        json.object([&] { printJson(copy, json); });
     });
   });
   out << "\n";
@@ -358,11 +375,35 @@ static void printResting(const Explanation &explanation,
   }
 }
 
+/// "decoder: layer_norm result, 4 x: kept as forward gathered it, holds 8 B
+/// more". An instance's figures are those of one micro-batch.
+static void printCopies(const Explanation &explanation,
+                        llvm::raw_ostream &out) {
+  if (!explanation.copies.empty())
+    out << "\nsaved values that backward needs as forward moved them (per "
+           "rank)\n";
+  for (const SavedCopy &copy : explanation.copies) {
+    std::string place = placeOf(copy.location);
+    out << "  " << copy.layer << ": " << copy.value
+        << (place.empty() ? "" : " (" + place + ")") << ", " << copy.instances
+        << (copy.instances == 1 ? " instance: " : " instances: ");
+    if (copy.isKept)
+      out << "kept so, holds " << copy.heldBytes
+          << " B more\n      moved again (recompute: gathers): sends "
+          << copy.sentBytes << " B more per step\n";
+    else
+      out << "moved again, sends " << copy.sentBytes
+          << " B more per step\n      kept so (no recompute: gathers): holds "
+          << copy.heldBytes << " B more\n";
+  }
+}
+
 static void printTables(const Explanation &explanation,
                         llvm::raw_ostream &out) {
   out << "parameters and inputs\n";
   printTensors(explanation, out);
   printResting(explanation, out);
+  printCopies(explanation, out);
   out << "\ncollectives of one training step (bytes: sent by rank 0)\n";
   uint64_t total = 0;
   for (const CollectiveInfo &info : explanation.collectives) {
@@ -412,6 +453,7 @@ int stretto::runExplainCommand(CommandArguments arguments,
     return code;
   Explanation explanation = explainTensors(compilation.module());
   explanation.resting = explainResting(compilation.module());
+  explanation.copies = savedCopiesOf(compilation.module());
   if (int code = countCollectives(compilation,
                                   explainCollectives(compilation.module()),
                                   explanation.collectives, err))

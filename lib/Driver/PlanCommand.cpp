@@ -57,18 +57,20 @@ static std::string titleOf(Compilation &compilation) {
 static std::string policyText(CallOp call) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  auto words = call->getAttrOfType<ArrayAttr>(attr::recompute);
-  llvm::interleaveComma(words.getAsValueRange<StringAttr>(), os);
+  if (auto words = call->getAttrOfType<ArrayAttr>(attr::recompute))
+    llvm::interleaveComma(words.getAsValueRange<StringAttr>(), os);
   if (auto bytes = call->getAttrOfType<IntegerAttr>(attr::keepBytes))
     os << ", keeps up to " << readableBytes(uint64_t(bytes.getInt()))
        << " of whole tensors";
+  if (call->hasAttr(attr::repeatGathers))
+    os << (text.empty() ? "" : ", ") << "gathers, for the memory limit";
   return text;
 }
 
 static void notePolicies(ModuleOp applied, PlanReport &report) {
   for (ModelOp model : applied.getOps<ModelOp>())
     for (CallOp call : model.getOps<CallOp>())
-      if (call->hasAttr(attr::recompute))
+      if (call->hasAttr(attr::recompute) || call->hasAttr(attr::repeatGathers))
         report.policies.push_back({call.getScope().str(), policyText(call)});
 }
 
@@ -79,6 +81,7 @@ static int workWithoutRecompute(const CompileOptions &options, StepFlops &work,
   if (int code = plain.load())
     return code;
   plain.mutablePlan().recompute.clear();
+  plain.mutablePlan().memoryBytes.reset();
   // Warnings were printed the first time.
   ScopedDiagnosticHandler quiet(&plain.getContext(),
                                 [](Diagnostic &) { return success(); });

@@ -1,48 +1,47 @@
-//===- RecomputeSearch.cpp - recompute as much as memory demands ----------===//
+//===- RecomputeSearch.cpp - repeat as much as memory demands -------------===//
 
 #include "RecomputeSearch.h"
-#include "stretto/Dialect/Stretto/IR/StrettoOps.h"
 #include "stretto/Transforms/Apply/RecomputePolicy.h"
-#include "stretto/Transforms/Derive/RecomputeFrontier.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 using namespace stretto;
 using namespace stretto::driver;
 
-namespace {
+static std::vector<CallOp> callsOf(ModuleOp applied) {
+  std::vector<CallOp> calls;
+  for (ModelOp model : applied.getOps<ModelOp>())
+    llvm::append_range(calls, model.getOps<CallOp>());
+  return calls;
+}
 
-/// An instance goes from one point of its frontier to the next.
-struct Move {
-  unsigned instance, point;
-  double flopsPerByte;
-};
+FailureOr<RecomputeSearch> RecomputeSearch::of(ModuleOp applied) {
+  RecomputeSearch search(applied);
+  FailureOr<std::vector<InstanceFrontier>> frontiers =
+      recomputeFrontiers(applied);
+  if (failed(frontiers))
+    return failure();
+  search.frontiers = std::move(*frontiers);
+  search.orderMoves();
+  return search;
+}
 
-class Search {
-public:
-  Search(ModuleOp applied, std::vector<InstanceFrontier> frontiers)
-      : applied(applied), frontiers(std::move(frontiers)) {
-    orderMoves();
+/// The instances of these layers whose policy leaves it open. What the last one
+/// saves is used at once.
+void RecomputeSearch::findGathering(const std::set<std::string> &layers) {
+  gathering.clear();
+  std::vector<CallOp> calls = callsOf(applied);
+  for (CallOp call : ArrayRef(calls).drop_back()) {
+    auto policy = RecomputePolicy::of(call);
+    if (succeeded(policy) && !policy->repeatsGathers() &&
+        layers.count(call.getCallee().str()))
+      gathering.push_back(call);
   }
-
-  LogicalResult run(uint64_t limit, ArenaOf arenaOf);
-
-private:
-  void orderMoves();
-  void take(size_t numMoves);
-  FailureOr<uint64_t> arenaAfter(size_t numMoves, ArenaOf arenaOf);
-  SmallVector<size_t> pricePoints() const;
-
-  ModuleOp applied;
-  std::vector<InstanceFrontier> frontiers;
-  std::vector<Move> moves;
-};
-
-} // namespace
+}
 
 /// Along a frontier bytes get dearer, so the moves of one instance stay in
 /// order; later instances, which keep their values the shortest, come last.
-void Search::orderMoves() {
+void RecomputeSearch::orderMoves() {
   for (auto [instance, frontier] : llvm::enumerate(frontiers))
     for (size_t point = 1; point < frontier.points.size(); ++point) {
       const KeepPoint &from = frontier.points[point - 1],
@@ -55,29 +54,27 @@ void Search::orderMoves() {
   });
 }
 
-/// Writes the state after the first `numMoves` moves into the module.
-void Search::take(size_t numMoves) {
+void RecomputeSearch::take(Choice choice) {
   llvm::StringMap<double> bytes;
   for (const InstanceFrontier &frontier : frontiers)
     bytes[frontier.scope] = frontier.points.front().bytes;
-  for (const Move &move : ArrayRef(moves).take_front(numMoves))
+  for (const Move &move : ArrayRef(moves).take_front(choice.numMoves))
     bytes[frontiers[move.instance].scope] =
         frontiers[move.instance].points[move.point].bytes;
   Builder builder(applied.getContext());
-  for (ModelOp model : applied.getOps<ModelOp>())
-    for (CallOp call : model.getOps<CallOp>())
-      if (auto it = bytes.find(call.getScope()); it != bytes.end())
-        call->setAttr(attr::keepBytes,
-                      builder.getI64IntegerAttr(int64_t(it->second)));
-}
-
-FailureOr<uint64_t> Search::arenaAfter(size_t numMoves, ArenaOf arenaOf) {
-  take(numMoves);
-  return arenaOf(applied);
+  for (CallOp call : callsOf(applied))
+    if (auto it = bytes.find(call.getScope()); it != bytes.end())
+      call->setAttr(attr::keepBytes,
+                    builder.getI64IntegerAttr(int64_t(it->second)));
+  for (auto [index, call] : llvm::enumerate(gathering))
+    if (index < choice.numGathers)
+      call->setAttr(attr::repeatGathers, builder.getUnitAttr());
+    else
+      call->removeAttr(attr::repeatGathers);
 }
 
 /// 0, then the number of moves after each price.
-SmallVector<size_t> Search::pricePoints() const {
+SmallVector<size_t> RecomputeSearch::pricePoints() const {
   SmallVector<size_t> points = {0};
   for (size_t i = 0; i < moves.size(); ++i)
     if (i + 1 == moves.size() ||
@@ -86,39 +83,74 @@ SmallVector<size_t> Search::pricePoints() const {
   return points;
 }
 
-/// What backward repeats lies in scratch, so the arena need not fall with every
-/// price: they are tried in order. Between two prices instances of one layer
-/// follow each other, and each saves what the one before it did.
-LogicalResult Search::run(uint64_t limit, ArenaOf arenaOf) {
-  uint64_t best = std::numeric_limits<uint64_t>::max();
-  size_t bestMoves = 0, tooFew = 0;
-  for (size_t numMoves : pricePoints()) {
-    FailureOr<uint64_t> arena = arenaAfter(numMoves, arenaOf);
-    if (failed(arena))
-      return failure();
-    if (*arena < best)
-      std::tie(best, bestMoves) = std::pair(*arena, numMoves);
-    if (*arena <= limit)
-      break;
-    tooFew = numMoves;
-  }
-  size_t enough = bestMoves;
-  while (best <= limit && tooFew + 1 < enough) {
-    size_t middle = tooFew + (enough - tooFew) / 2;
-    FailureOr<uint64_t> arena = arenaAfter(middle, arenaOf);
-    if (failed(arena))
-      return failure();
-    (*arena <= limit ? enough : tooFew) = middle;
-  }
-  take(enough);
-  return success();
+bool RecomputeSearch::tryOut(Choice choice, StepCostOf costOf) {
+  auto [it, fresh] =
+      known.try_emplace({choice.numMoves, choice.numGathers}, StepCost());
+  if (!fresh)
+    return true;
+  take(choice);
+  FailureOr<StepCost> cost = costOf(applied);
+  if (failed(cost))
+    return false;
+  it->second = *cost;
+  if (cost->isBelow(best->second, limit))
+    best = {choice, *cost};
+  return true;
 }
 
-LogicalResult driver::settleRecompute(ModuleOp applied, uint64_t limit,
-                                      ArenaOf arenaOf) {
-  FailureOr<std::vector<InstanceFrontier>> frontiers =
-      recomputeFrontiers(applied);
-  if (failed(frontiers))
-    return failure();
-  return Search(applied, std::move(*frontiers)).run(limit, arenaOf);
+bool RecomputeSearch::fits(Choice choice) const {
+  return known.at({choice.numMoves, choice.numGathers}).arenaBytes <= limit;
+}
+
+/// Fewer of `what` than in `fitting`, but more than `tooFew`, may do.
+bool RecomputeSearch::bisect(Choice fitting, size_t tooFew,
+                             size_t Choice::*what, StepCostOf costOf) {
+  while (tooFew + 1 < fitting.*what) {
+    Choice middle = fitting;
+    middle.*what = tooFew + (fitting.*what - tooFew) / 2;
+    if (!tryOut(middle, costOf))
+      return false;
+    if (fits(middle))
+      fitting = middle;
+    else
+      tooFew = middle.*what;
+  }
+  return true;
+}
+
+FailureOr<std::pair<RecomputeSearch::Choice, StepCost>>
+RecomputeSearch::run(uint64_t bound, StepCost start, StepCostOf costOf) {
+  take(Choice()); // of an earlier run
+  findGathering(start.keepingLayers);
+  limit = bound;
+  known = {{{0, 0}, start}};
+  best = {Choice(), start};
+  size_t before = 0;
+  for (size_t numMoves : pricePoints()) {
+    Choice kept{numMoves, 0}, gathered{numMoves, gathering.size()};
+    if (!tryOut(kept, costOf))
+      return failure();
+    const StepCost &cost = known.at({numMoves, 0});
+    if (fits(kept)) {
+      // Between two prices instances of one layer follow each other, and each
+      // saves what the one before it did.
+      if (!bisect(kept, before, &Choice::numMoves, costOf))
+        return failure();
+      break;
+    }
+    // More moves take more time.
+    if (fits(best->first) && best->second.seconds <= cost.seconds)
+      break;
+    if (!cost.keepingLayers.empty()) {
+      if (!tryOut(gathered, costOf))
+        return failure();
+      if (fits(gathered) &&
+          (!bisect(gathered, 0, &Choice::numGathers, costOf) ||
+           !bisect(gathered, before, &Choice::numMoves, costOf)))
+        return failure();
+    }
+    before = numMoves;
+  }
+  take(best->first);
+  return *best;
 }

@@ -1,31 +1,40 @@
 //===- RestingSearch.h - gather and reduce as memory allows -----*- C++ -*-===//
 //
-// Private to the room: decides when parameters that rest sharded are gathered
-// and gradients reduced where the plan left that open ("auto") and limits the
-// memory of a rank: the fewest bytes sent whose arena is within the limit.
+// Private to the room: the times at which parameters that rest sharded can be
+// gathered and gradients reduced, where the plan left that open ("auto").
 //
 //===----------------------------------------------------------------------===//
 #ifndef STRETTO_LIB_DRIVER_RESTINGSEARCH_H
 #define STRETTO_LIB_DRIVER_RESTINGSEARCH_H
 
-#include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
+#include "stretto/Dialect/Stretto/IR/StrettoOps.h"
 
 namespace stretto::driver {
 
-/// What a rank holds, and what it sends for parameters and gradients in a step.
-struct RestingCost {
-  uint64_t arenaBytes = 0, sentBytes = 0;
-};
-using RestingCostOf =
-    llvm::function_ref<mlir::FailureOr<RestingCost>(mlir::ModuleOp applied)>;
+/// All combinations of what is open in the `stretto.rest` of the layers.
+class OpenResting {
+public:
+  explicit OpenResting(mlir::ModuleOp applied);
 
-/// Replaces "auto" in the `stretto.rest` of every layer. All combinations are
-/// tried on the exact arena; where none is within `limit`, the one with the
-/// least arena is taken: the caller sees what it is. Does nothing when nothing
-/// is left open.
-mlir::LogicalResult settleResting(mlir::ModuleOp applied, uint64_t limit,
-                                  RestingCostOf costOf);
+  /// 1 when nothing is open: then there is nothing to take.
+  unsigned numCombinations() const { return combinations.size(); }
+  /// Replaces "auto" by the words of the combination.
+  void take(unsigned combination) const;
+  /// Leaves it open again.
+  void reset() const { settle("auto", "auto"); }
+
+private:
+  /// An entry of some `stretto.rest`.
+  struct Entry {
+    LayerOp layer;
+    unsigned argument;
+    llvm::StringRef name; // "gather" or "reduce"
+  };
+  void settle(llvm::StringRef gather, llvm::StringRef reduce) const;
+
+  std::vector<Entry> open;
+  std::vector<std::pair<llvm::StringRef, llvm::StringRef>> combinations;
+};
 
 } // namespace stretto::driver
 

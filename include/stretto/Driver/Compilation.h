@@ -87,8 +87,7 @@ private:
   int runPhase(Phase phase);
   int timed(llvm::StringRef name, llvm::function_ref<int()> work);
   int apply();
-  int settleRecompute();
-  void settleResting();
+  void settleMemory();
   int checkMemory();
   int runPasses(Phase phase);
   void tellRemarks();
@@ -109,6 +108,7 @@ private:
   Recipe recipe;
   Plan plan;
   std::optional<Phase> reached;
+  bool gathersAgain = false; // because memory demands it
 };
 
 } // namespace stretto

@@ -354,6 +354,7 @@ std::vector<SavedCopy> stretto::savedCopiesOf(ModuleOp distributed) {
       SavedCopy &copy = found[{segment, i}];
       copy.layer = segment.getLayer().value_or(segment.getSymName()).str();
       copy.value = entry.getAs<StringAttr>("value").getValue().str();
+      copy.location = savedOperand(segment, i).get().getLoc();
       copy.isKept = entry.getAs<BoolAttr>("kept").getValue();
       ++copy.instances;
       copy.heldBytes += entry.getAs<IntegerAttr>("held").getInt();

@@ -33,6 +33,8 @@ public:
   /// Seconds of a collective of `rounds` rounds in which a rank sends `bytes`,
   /// over the slowest of `axes`.
   double seconds(llvm::ArrayRef<AxisRef> axes, int rounds, double bytes) const;
+  /// Seconds of `flops` on one rank, beside these links.
+  double compute(double flops) const;
   /// The largest bandwidth of any axis.
   double fastest() const;
 

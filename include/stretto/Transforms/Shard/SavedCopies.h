@@ -26,6 +26,7 @@ constexpr llvm::StringLiteral savedCopy = "stretto.saved_copy";
 /// what keeping it as backward needs it costs, and what making it again does.
 struct SavedCopy {
   std::string layer, value; ///< "decoder", "layer_norm result"
+  mlir::LocationAttr location;
   bool isKept;
   int64_t instances;
   int64_t heldBytes; ///< more of a rank when kept; one micro-batch
