@@ -244,6 +244,46 @@ def recompute_cases():
         )
 
 
+def gather_cases():
+    """What forward gathered, saved so or gathered again in backward, beside what
+    else is repeated and where state rests: each pair of values in some case."""
+    cases = (
+        ("tp2-sp", 1, "none", "0"),
+        ("dp2-tp2-sp", 4, "none", "3"),
+        ("tp2-sp", 4, "gathers", "0"),
+        ("dp2-tp2-sp", 1, "gathers", "3"),
+        ("dp2-tp2-sp", 4, "gathers", "0"),
+        ("dp2-tp2-sp", 1, "[selective, gathers]", "0"),
+        ("dp2-tp2-sp", 4, "selective", "3"),
+        ("dp2-tp2-sp", 4, "full", "3"),
+        ("tp4-sp", 1, "gathers", "0"),
+        ("cp2-tp2", 4, "gathers", "0"),
+    )
+    for index, (plan, m, what, zero) in enumerate(cases):
+        yield Case(
+            f"gathers-{index}-{plan}-m{m}",
+            ("gpt", "llama")[index % 2],
+            plan,
+            m,
+            flags=(("tied", "untied")[index // 2 % 2], "qk-norm"),
+            recompute=f"[{{ what: {what} }}]",
+            zero=zero,
+        )
+    # Some layers of each kind, and sizes that do not divide.
+    primes = {"embed": 14, "heads": 7, "kv-heads": 7, "head-dim": 6, "ffn": 29, "vocab": 31}
+    for kind in ("gpt", "llama"):
+        yield Case(
+            f"gathers-primes-{kind}",
+            kind,
+            "tp3-sp",
+            2,
+            batch=6,
+            sequence=11,
+            model=primes,
+            recompute='[{ layers: "layers.0", what: gathers }]',
+        )
+
+
 def zero_cases():
     """Stages x tensor and sequence parallelism x micro-batches x recompute, each
     pair of values in some case; and what is awkward on purpose."""
@@ -374,6 +414,7 @@ def all_cases():
         *uneven_cases(),
         *context_cases(),
         *recompute_cases(),
+        *gather_cases(),
         *zero_cases(),
         *bug_cases(),
         *refused_cases(),

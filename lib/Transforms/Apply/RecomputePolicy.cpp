@@ -71,11 +71,10 @@ bool RecomputePolicy::isAuto() const {
 
 bool RecomputePolicy::repeatsGathers() const {
   return mustRepeatGathers ||
-         (!isNone() && llvm::any_of(words.getAsValueRange<StringAttr>(),
-                                    [](StringRef word) {
-                                      return word == "gathers" ||
-                                             word == "full";
-                                    }));
+         (!isNone() &&
+          llvm::any_of(words.getAsValueRange<StringAttr>(), [](StringRef word) {
+            return word == "gathers" || word == "full";
+          }));
 }
 
 bool RecomputePolicy::mayRepeat(Operation *op) const {

@@ -6,9 +6,7 @@ using namespace mlir;
 using namespace stretto;
 using namespace stretto::shard;
 
-double MoveCost::compute(double flops) const {
-  return links.compute(flops);
-}
+double MoveCost::compute(double flops) const { return links.compute(flops); }
 
 static double localBytes(RankedTensorType type, const DimAxes &dims) {
   double bytes = std::max(1u, type.getElementTypeBitWidth() / 8);

@@ -1,0 +1,63 @@
+"""Sequence parallelism at s = h = 8192, b = 1, t = 8 (Korthikanti et al., arXiv 2205.05198), compiled from shapes: what a layer
+keeps and what twenty layers send when the gathered inputs are saved and when they are gathered again in backward.
+
+usage: saved-gathers.py FOLDER
+"""
+
+import json
+import os
+import subprocess
+import sys
+
+folder = sys.argv[1]
+LAYERS, S, H, A, T, F32 = 20, 8192, 8192, 64, 8, 4
+
+with open(os.path.join(folder, "recipe.yaml"), "w") as file:
+    file.write(f"recipe: 1\nbatch: {{ global: 1 }}\nsequence: {S}\n")
+
+
+def report(layers, policy):
+    """Bytes of activations, and of gathers and scatters over tp that rank 0 sends."""
+    model = f"--layers {layers} --embed {H} --heads {A} --vocab 256 --max-seq {S}".split()
+    subprocess.run(["stretto", "model", "gpt", *model, "-o", os.path.join(folder, "model.mlir")], check=True)
+    with open(os.path.join(folder, "plan.yaml"), "w") as file:
+        file.write(
+            f"plan: 1\nmesh: {{ tp: {T} }}\nrecompute: {policy}\n"
+            'shard: [{ match: "*", heads: tp, ffn: tp, vocab: tp, seq: { residual: tp } }]\n'
+        )
+    done = subprocess.run(["stretto", "plan", folder, "--json"], check=True, capture_output=True, text=True)
+    result = json.loads(done.stdout)
+    moved = sum(
+        row["bytes"]
+        for row in result["traffic"]
+        if row["function"] == "train" and row["group"] == "tp" and row["kind"] in ("AllGather", "ReduceScatter")
+    )
+    return result["memory"]["activations"]["bytes"], moved
+
+
+wrong = []
+
+
+def compare(what, found, expected):
+    print(f"{what}: {found:.0f}")
+    if found != expected:
+        wrong.append(f"{what}: {found}, expected {expected}")
+
+
+exchange = S * H * (T - 1) // T  # elements that a rank sends in a gather or a scatter of s x h
+for policy, gathered, again in (("none", 2, 0), ("gathers", 0, 2)):
+    (kept, sent), (kept_less, sent_less) = report(LAYERS, policy), report(LAYERS - 1, policy)
+    # Input, its norm, q, k, v, attention's result, the second norm's input, its norm, 4 + 4 of the MLP; log-sums.
+    shards = 16 * S * H // T + A * S // T
+    layer = shards + gathered * exchange
+    compare(f"{policy}: bytes that a layer keeps", kept - kept_less, F32 * layer)
+    # Four gathers and four scatters a layer; two and two around embedding and head.
+    compare(f"{policy}: bytes sent in a step", sent, F32 * exchange * ((8 + again) * LAYERS + 4))
+    compare(f"{policy}: bytes sent for a layer", sent - sent_less, F32 * exchange * (8 + again))
+    # The reference's figures in 16 bit: 34 sbh/t, and what is gathered whole; masks of dropout (2 sbh/t) are never
+    # stored here, the log-sums of attention (2 as/t) are.
+    reference = 34 * S * H // T + 2 * gathered * exchange
+    compare(f"{policy}: a layer in 16 bit", 2 * layer, reference - 2 * S * H // T + 2 * A * S // T)
+    print(f"reference: {reference / 1e6:.0f} MB, {2 * exchange * (8 + again) * LAYERS / 1e9:.1f} GB")
+print(*wrong, sep="\n")
+sys.exit(bool(wrong))
