@@ -1,13 +1,16 @@
 //===- MutationTest.cpp - how many broken Programs are found --------------===//
 //
 // Breaks a valid Program in every way of a list, one at a time: drops, repeats
-// and swaps commands and calls, moves offsets, changes sizes, groups and keys.
-// Prints how many of each kind the verifier rejects. It may accept only mutants
-// that compute the same: two independent commands swapped, a value elsewhere.
+// and swaps commands and calls, moves offsets, changes sizes, groups and keys,
+// streams and the calls to start after. Prints how many of each kind the
+// verifier rejects. It may accept only mutants that compute the same: two
+// independent commands swapped, a value elsewhere, an order that follows from
+// others. Of what it accepts a brute-force search finds no race.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Lowered.h"
+#include "RaceOracle.h"
 
 #include "stretto/Program/Verify.h"
 #include "gtest/gtest.h"
@@ -24,6 +27,7 @@ namespace {
 
 struct Score {
   unsigned rejected = 0, all = 0;
+  unsigned racy = 0; ///< by brute force, of "drop edge"
   double share() const { return all ? double(rejected) / all : 1; }
 };
 
@@ -61,8 +65,21 @@ private:
     Score &score = scores[kind];
     ++score.all;
     score.rejected += rejected;
-    if (!rejected && getenv("STRETTO_SURVIVORS"))
+    const program::Program &mutant =
+        *program::GetProgram(builder.GetBufferPointer());
+    if (kind == "drop edge")
+      score.racy += isRacy(mutant);
+    if (rejected)
+      return;
+    if (getenv("STRETTO_SURVIVORS"))
       printf("survived: %s of %s\n", kind.c_str(), what.c_str());
+    EXPECT_FALSE(isRacy(mutant)) << kind << " of " << what;
+  }
+
+  static bool isRacy(const program::Program &mutant) {
+    return llvm::any_of(*mutant.functions(), [&](const auto *function) {
+      return RaceOracle(mutant, *function).hasRace();
+    });
   }
 
   void mutateSegments() {
@@ -141,11 +158,20 @@ private:
     what = table.segments[table.functions[f]->calls[c]->segment]->name + "#" +
            std::to_string(c);
     auto calls = [=](ProgramT & p) -> auto & { return p.functions[f]->calls; };
-    mutate("drop call",
-           [=](ProgramT &p) { calls(p).erase(calls(p).begin() + c); });
+    mutate("drop call", [=](ProgramT &p) {
+      calls(p).erase(calls(p).begin() + c);
+      for (auto &call : calls(p)) {
+        llvm::erase(call->after, c);
+        for (uint32_t &before : call->after)
+          before -= before > c;
+      }
+    });
     if (c + 1 < table.functions[f]->calls.size())
-      mutate("swap calls",
-             [=](ProgramT &p) { std::swap(calls(p)[c], calls(p)[c + 1]); });
+      mutate("swap calls", [=](ProgramT &p) {
+        std::swap(calls(p)[c], calls(p)[c + 1]);
+        renumber(calls(p), c, c + 1);
+      });
+    mutateOrder(f, c);
     mutate("instance key",
            [=](ProgramT &p) { calls(p)[c]->instance_key ^= 1; });
     mutate("scratch slot", [=](ProgramT &p) {
@@ -169,6 +195,71 @@ private:
     }
   }
 
+  using Calls = std::vector<std::unique_ptr<program::CallT>>;
+
+  /// Calls that start after `a` start after `b`, and the other way round.
+  static void renumber(Calls &calls, uint32_t a, uint32_t b) {
+    for (auto &call : calls) {
+      for (uint32_t &before : call->after)
+        before = before == a ? b : before == b ? a : before;
+      llvm::sort(call->after);
+    }
+  }
+
+  /// Streams and the calls to start after, of Programs that have more than one.
+  void mutateOrder(size_t f, size_t c) {
+    if (table.streams < 2)
+      return;
+    auto call = [=](ProgramT & p) -> auto & {
+      return *p.functions[f]->calls[c];
+    };
+    for (uint16_t stream = 0; stream < table.streams; ++stream)
+      if (stream != table.functions[f]->calls[c]->stream)
+        mutate("call's stream", [=](ProgramT &p) {
+          call(p).stream = stream;
+          dropOwnStream(p.functions[f]->calls);
+        });
+    const std::vector<uint32_t> &after = table.functions[f]->calls[c]->after;
+    for (size_t i = 0; i < after.size(); ++i) {
+      mutate("drop edge", [=](ProgramT &p) {
+        call(p).after.erase(call(p).after.begin() + i);
+      });
+      for (int by : {-1, 1})
+        mutate("move edge",
+               [=](ProgramT &p) { moveEdge(p.functions[f]->calls, c, i, by); });
+    }
+    for (uint32_t before = 0; before < c; ++before)
+      if (table.functions[f]->calls[before]->stream !=
+              table.functions[f]->calls[c]->stream &&
+          !llvm::is_contained(after, before))
+        mutate("add edge", [=](ProgramT &p) {
+          call(p).after.push_back(before);
+          llvm::sort(call(p).after);
+        });
+  }
+
+  /// No edge between calls of one stream: it would say what is so anyway.
+  static void dropOwnStream(Calls &calls) {
+    for (auto &call : calls)
+      llvm::erase_if(call->after, [&](uint32_t before) {
+        return calls[before]->stream == call->stream;
+      });
+  }
+
+  /// To the next call of the same stream in one direction; away at the ends.
+  static void moveEdge(Calls &calls, size_t c, size_t i, int by) {
+    int64_t to = calls[c]->after[i];
+    uint16_t stream = calls[to]->stream;
+    do
+      to += by;
+    while (to >= 0 && to < int64_t(c) && calls[to]->stream != stream);
+    std::set<uint32_t> after(calls[c]->after.begin(), calls[c]->after.end());
+    after.erase(calls[c]->after[i]);
+    if (to >= 0 && to < int64_t(c))
+      after.insert(uint32_t(to));
+    calls[c]->after.assign(after.begin(), after.end());
+  }
+
   void mutateParameters() {
     for (size_t i = 0; i < table.parameters.size(); ++i) {
       mutate("parameter slot",
@@ -189,6 +280,9 @@ private:
 
 /// Adds up the scores of one Program and prints them by kind.
 std::map<std::string, Score> report(std::string bytes) {
+  Diagnostics diagnostics;
+  EXPECT_TRUE(succeeded(verifyProgram(bytes, diagnostics)))
+      << diagnostics.summary();
   std::map<std::string, Score> scores = Mutator(std::move(bytes)).run();
   Score sum;
   for (auto &[kind, score] : scores) {
@@ -200,10 +294,12 @@ std::map<std::string, Score> report(std::string bytes) {
   printf("%-18s %5u of %5u rejected\n", "all", sum.rejected, sum.all);
   EXPECT_GE(sum.all, 200u);
   // What is accepted computes the same expressions without a hazard: the same
-  // commands in another order, or a value in bytes that nobody else needs.
-  const std::set<std::string> mayBeHarmless = {"swap commands",  "swap calls",
-                                               "slot region",    "slot offset",
-                                               "operand offset", "region size"};
+  // commands in another order, a value in bytes that nobody else needs, or an
+  // order of calls that holds without the edge or with one more.
+  const std::set<std::string> mayBeHarmless = {
+      "swap commands",  "swap calls",    "slot region", "slot offset",
+      "operand offset", "region size",   "add edge",    "move edge",
+      "drop edge",      "call's stream", "other stream"};
   for (auto &[kind, score] : scores)
     if (!mayBeHarmless.count(kind))
       EXPECT_EQ(score.rejected, score.all) << kind;
@@ -216,6 +312,21 @@ TEST(Mutation, BrokenStepsAreRejected) {
   Lowered lowered("Memory/train-step.mlir");
   ASSERT_TRUE(lowered.module);
   report(*packProgram(*lowered.module));
+}
+
+/// The step of two streams: every edge is needed.
+TEST(Mutation, BrokenOrderIsRejected) {
+  mlir::MLIRContext context;
+  context.loadDialect<StrettoDialect, exec::ProgramDialect>();
+  auto module = mlir::parseSourceFile<mlir::ModuleOp>(
+      STRETTO_TEST_DIR "/Program/overlapped.mlir", &context);
+  ASSERT_TRUE(module);
+  std::map<std::string, Score> scores = report(*packProgram(*module));
+  EXPECT_EQ(scores["drop edge"].rejected, scores["drop edge"].all);
+  EXPECT_EQ(scores["drop edge"].racy, scores["drop edge"].all);
+  EXPECT_GE(scores["drop edge"].all, 9u);
+  // One more edge can only be superfluous.
+  EXPECT_EQ(scores["add edge"].rejected, 0u);
 }
 
 /// Bytes from anywhere are rejected or read; they never crash a reader. (What

@@ -129,6 +129,131 @@ TEST(Verify, FindsMissingEvents) {
             std::string::npos);
 }
 
+/// Two calls that hand over `middle`, the second with `order`.
+std::string handedOver(const std::string &order,
+                       const std::string &scratch = "") {
+  return errorsOfText(R"(
+module attributes {stretto.mesh = #stretto.mesh<dp = 2>} {
+  program.region inputs 64
+  program.region outputs 64
+  program.region activations 256
+  program.region scratch 256
+  program.segment @s(x: 64 r, y: 64 w) scratch 64 {
+    program.copy(r arg0[0, 64], w local0[0, 64])
+    program.copy(r local0[0, 64], w arg1[0, 64])
+  }
+  program.function @f {
+    program.input "x" f32 [16] at (inputs[0, 64])
+    program.output "y" f32 [16] at (outputs[0, 64])
+    program.call @s(inputs[0, 64], activations[0, 64 : 1]) using scratch[64, 64] instance "a" stream 1
+    program.call @s(activations[0, 64 : 1], outputs[0, 64]) using )" +
+                      (scratch.empty() ? "scratch[128, 64]" : scratch) +
+                      R"( instance "b" )" + order + R"(
+  }
+})");
+}
+
+TEST(Verify, CallsOfTwoStreamsAreOrderedByWhatTheyStartAfter) {
+  EXPECT_EQ(handedOver("stream 1"), "");
+  EXPECT_EQ(handedOver("after [0]"), "");
+  std::string errors = handedOver("");
+  EXPECT_NE(errors.find("call 1 (b), s:copy"), std::string::npos) << errors;
+  EXPECT_NE(errors.find("another stream may still write: an event is missing: "
+                        "Activations [0, 64)"),
+            std::string::npos)
+      << errors;
+}
+
+TEST(Verify, ScratchOfConcurrentCallsIsApart) {
+  // Ordered, both may use the same; but never what an argument lies in.
+  EXPECT_EQ(handedOver("after [0]", "scratch[64, 64]"), "");
+  EXPECT_NE(handedOver("after [0]", "scratch[0, 64]").find("overlapping"),
+            std::string::npos);
+  std::string errors = errorsOfText(R"(
+module attributes {stretto.mesh = #stretto.mesh<dp = 2>} {
+  program.region inputs 64
+  program.region outputs 128
+  program.region scratch 64
+  program.segment @s(x: 64 r, y: 64 w) scratch 64 {
+    program.copy(r arg0[0, 64], w local0[0, 64])
+    program.copy(r local0[0, 64], w arg1[0, 64])
+  }
+  program.function @f {
+    program.input "x" f32 [16] at (inputs[0, 64])
+    program.output "y" f32 [16] at (outputs[0, 64])
+    program.output "z" f32 [16] at (outputs[64, 64])
+    program.call @s(inputs[0, 64], outputs[0, 64]) using scratch[0, 64] instance "a"
+    program.call @s(inputs[0, 64], outputs[64, 64]) using scratch[0, 64] instance "b" stream 1
+  }
+})");
+  EXPECT_NE(errors.find("another stream may still read"), std::string::npos)
+      << errors;
+  EXPECT_NE(errors.find("Scratch [0, 64)"), std::string::npos) << errors;
+}
+
+TEST(Verify, TransientRegionsAreOneMemory) {
+  std::string errors = errorsOfText(R"(
+module attributes {stretto.mesh = #stretto.mesh<dp = 2>} {
+  program.region inputs 64
+  program.region outputs 64
+  program.region activations 64
+  program.region gradients 64
+  program.segment @s(x: 64 r, y: 64 w) scratch 0 {
+    program.copy(r arg0[0, 64], w arg1[0, 64])
+  }
+  program.segment @add(a: 64 r, b: 64 r, y: 64 w) scratch 0 {
+    program.copy(r arg0[0, 64], w arg2[0, 64])
+    program.copy(r arg1[0, 64], w arg2[0, 64])
+  }
+  program.function @f {
+    program.input "x" f32 [16] at (inputs[0, 64])
+    program.output "y" f32 [16] at (outputs[0, 64])
+    program.call @s(inputs[0, 64], activations[0, 64 : 1]) instance "a"
+    program.call @s(inputs[0, 64], gradients[0, 64 : 2]) instance "b"
+    program.call @add(activations[0, 64 : 1], gradients[0, 64 : 2], outputs[0, 64]) instance "c"
+  }
+})");
+  EXPECT_NE(errors.find("written as another buffer or value: Activations"),
+            std::string::npos)
+      << errors;
+}
+
+/// What a call did on a stream that it names is known to those after it.
+TEST(Verify, ACallEndsOnAllItsStreams) {
+  auto errors = [](const std::string &order) {
+    return errorsOfText(R"(
+module attributes {stretto.mesh = #stretto.mesh<dp = 2>} {
+  program.region inputs 64
+  program.region outputs 64
+  program.region activations 64
+  program.segment @there(x: 64 r, y: 64 w) scratch 0 {
+    program.copy(r arg0[0, 64], w arg1[0, 64]) {stream = 2 : i64}
+  }
+  program.segment @here(x: 64 r, y: 64 w) scratch 0 {
+    program.copy(r arg0[0, 64], w arg1[0, 64])
+  }
+  program.function @f {
+    program.input "x" f32 [16] at (inputs[0, 64])
+    program.output "y" f32 [16] at (outputs[0, 64])
+    program.call @there(inputs[0, 64], activations[0, 64 : 1]) instance "a"
+    program.call @here(activations[0, 64 : 1], outputs[0, 64]) instance "b" )" +
+                        order + "}}");
+  };
+  EXPECT_EQ(errors("stream 1 after [0]"), "");
+  EXPECT_EQ(errors("stream 2"), "");
+  EXPECT_NE(errors(""), "");
+  EXPECT_NE(errors("stream 1"), "");
+}
+
+TEST(Verify, AStepOfTwoStreamsIsFine) {
+  mlir::MLIRContext context;
+  context.loadDialect<StrettoDialect, exec::ProgramDialect>();
+  auto module = mlir::parseSourceFile<mlir::ModuleOp>(
+      STRETTO_TEST_DIR "/Program/overlapped.mlir", &context);
+  ASSERT_TRUE(module);
+  EXPECT_EQ(errorsOf(*packProgram(*module)), "");
+}
+
 TEST(Verify, EventsAreTransitive) {
   EXPECT_EQ(
       errorsOfText(program(
