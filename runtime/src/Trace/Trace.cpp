@@ -45,12 +45,12 @@ public:
   void addCommand(const TraceSpan &span) {
     add(R"("name":{},"cat":{},"ph":"X","pid":{},"tid":{},"ts":{:.3f},)"
         R"("dur":{:.3f},"args":{{"operation":{},"instance":{},"bytes":{},)"
-        R"("flops":{:.0f},"step":{},"micro-batch":{}}})",
+        R"("flops":{:.0f},"step":{},"micro-batch":{}{}}})",
         quoted(span.name.empty() ? span.kind : span.name), quoted(span.kind),
         rank, span.stream, microseconds(span.begin),
         1e6 * (span.end - span.begin), quoted(span.location),
         quoted(span.instance), span.bytes, span.flops, span.step,
-        span.microbatch);
+        span.microbatch, awaited(span));
   }
 
   std::string text;
@@ -62,6 +62,11 @@ private:
     fmt::format_to(std::back_inserter(text), format,
                    std::forward<Args>(args)...);
     text += "}";
+  }
+  static std::string awaited(const TraceSpan &span) {
+    if (span.waitsFor.empty())
+      return "";
+    return fmt::format(",\"streams\":[{}]", fmt::join(span.waitsFor, ","));
   }
   static std::string quoted(const std::string &word) {
     return nlohmann::json(word).dump(-1, ' ', false,

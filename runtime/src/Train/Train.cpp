@@ -14,9 +14,9 @@
 namespace stretto::runtime {
 namespace {
 
-Status runRank(World &world, const TrainJob &job, Outcome &outcome) {
+Status runRank(World &world, const TrainJob &job, ExecutorOptions options,
+               Outcome &outcome) {
   STRETTO_ASSIGN(std::unique_ptr<Device> device, createCpuDevice());
-  STRETTO_ASSIGN(ExecutorOptions options, ExecutorOptions::fromEnvironment());
   options.profile = job.options.profile;
   options.seed = job.seed;
   if (!job.options.trace.empty()) {
@@ -179,11 +179,13 @@ Status train(const Artifact &artifact, const TrainOptions &options) {
   catchSignals();
   STRETTO_ASSIGN(std::unique_ptr<TrainJob> job, prepareJob(artifact, options));
   STRETTO_ASSIGN(CommOptions comm, commOptions(options));
+  STRETTO_ASSIGN(ExecutorOptions execution, ExecutorOptions::fromEnvironment());
   Outcome outcome;
   Status status = runInProcess(
       job->program->mesh().numRanks(), comm, [&](World &world) -> Status {
         Outcome ignored;
-        return runRank(world, *job, world.rank() == 0 ? outcome : ignored);
+        return runRank(world, *job, execution,
+                       world.rank() == 0 ? outcome : ignored);
       });
   if (status)
     status = verdict(outcome);
