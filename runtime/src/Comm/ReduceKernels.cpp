@@ -1,43 +1,80 @@
 //===- ReduceKernels.cpp - vectorised reductions --------------------------===//
 //
-// Compiled once for each instruction set level (STRETTO_ISA_NAMESPACE). Plain
-// loops that the compiler vectorises; no function of a standard header may be
-// used here, as its copy for a newer processor could be linked into the rest.
+// Compiled once for each instruction set level (STRETTO_ISA_NAMESPACE). A tile
+// of elements stays in registers while all sources are added, so that memory is
+// read and written once and bf16 is rounded once. No function of a standard
+// header may be used here, as its copy for a newer processor could be linked
+// into the rest.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Reduce.h"
 
+#include "stretto/Runtime/Bf16.h"
+
 namespace stretto::runtime::STRETTO_ISA_NAMESPACE {
 
 namespace {
 
-/// Elements summed at a time: 4 or 8 KiB, within the L1 cache.
-constexpr int64_t block = 1024;
+// Registers of a tile: half of those there are, of 64 bytes or parts of that.
+#if defined(__AVX512F__)
+constexpr int vectors = 8;
+#elif defined(__AVX2__)
+constexpr int vectors = 4;
+#else
+constexpr int vectors = 2;
+#endif
+
+#if defined(__clang__)
+#define STRETTO_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define STRETTO_UNROLL _Pragma("GCC unroll 16")
+#endif
+
+/// 64 bytes of what is computed with.
+template <typename T> struct Vector {
+  typedef T Type __attribute__((vector_size(64)));
+};
 
 template <typename T> struct Plain {
   using Stored = T;
   using Wide = T;
+  using Vec = typename Vector<T>::Type;
   static Wide widen(Stored x) { return x; }
   static Stored narrow(Wide x) { return x; }
+  static Vec load(const Stored *from) {
+    Vec value;
+    __builtin_memcpy(&value, from, sizeof(value));
+    return value;
+  }
+  static void store(Stored *to, Vec value) {
+    __builtin_memcpy(to, &value, sizeof(value));
+  }
 };
 
 struct BFloat {
-  using Stored = uint16_t;
+  using Stored = Bf16;
   using Wide = float;
-  static Wide widen(Stored x) {
-    uint32_t bits = uint32_t(x) << 16;
-    float value;
-    __builtin_memcpy(&value, &bits, sizeof(value));
-    return value;
+  using Vec = Vector<float>::Type;
+  using Words = Vector<uint32_t>::Type;
+  typedef uint16_t Halves __attribute__((vector_size(32)));
+
+  static Wide widen(Stored x) { return runtime::widen(x); }
+  static Stored narrow(Wide x) { return runtime::narrow(x); }
+  static Vec load(const Stored *from) {
+    Halves halves;
+    __builtin_memcpy(&halves, from, sizeof(halves));
+    return (Vec)(__builtin_convertvector(halves, Words) << 16);
   }
-  /// Round to nearest, ties to even; NaN stays NaN.
-  static Stored narrow(Wide x) {
-    uint32_t bits;
-    __builtin_memcpy(&bits, &x, sizeof(bits));
-    uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1)) >> 16;
-    uint32_t quiet = (bits >> 16) | 0x40u;
-    return uint16_t((bits & 0x7fffffffu) > 0x7f800000u ? quiet : rounded);
+  /// As runtime::narrow.
+  static void store(Stored *to, Vec value) {
+    Words bits = (Words)value;
+    Words rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+    Words quiet = (bits >> 16) | 0x40u;
+    Words isNaN = (Words)(value != value);
+    Words chosen = (isNaN & quiet) | (~isNaN & rounded);
+    Halves halves = __builtin_convertvector(chosen, Halves);
+    __builtin_memcpy(to, &halves, sizeof(halves));
   }
 };
 
@@ -59,24 +96,43 @@ struct Min {
 };
 
 template <typename Type, typename Op>
-void reduce(void *target, const void *const *sources, int64_t n,
+void reduceTile(typename Type::Stored *target, const void *const *sources,
+                int64_t n, int64_t begin) {
+  using Stored = typename Type::Stored;
+  using Vec = typename Type::Vec;
+  constexpr int64_t lanes = sizeof(Vec) / sizeof(typename Type::Wide);
+  const Stored *first = static_cast<const Stored *>(sources[0]) + begin;
+  Vec total[vectors];
+  STRETTO_UNROLL
+  for (int v = 0; v < vectors; ++v)
+    total[v] = Type::load(first + v * lanes);
+  for (int64_t j = 1; j < n; ++j) {
+    const Stored *next = static_cast<const Stored *>(sources[j]) + begin;
+    STRETTO_UNROLL
+    for (int v = 0; v < vectors; ++v)
+      total[v] = Op::of(total[v], Type::load(next + v * lanes));
+  }
+  STRETTO_UNROLL
+  for (int v = 0; v < vectors; ++v)
+    Type::store(target + begin + v * lanes, total[v]);
+}
+
+template <typename Type, typename Op>
+void reduce(void *targetData, const void *const *sources, int64_t n,
             int64_t count) {
   using Stored = typename Type::Stored;
-  using Wide = typename Type::Wide;
-  alignas(64) Wide total[block];
-  for (int64_t begin = 0; begin < count; begin += block) {
-    int64_t length = count - begin < block ? count - begin : block;
-    const Stored *first = static_cast<const Stored *>(sources[0]) + begin;
-    for (int64_t i = 0; i < length; ++i)
-      total[i] = Type::widen(first[i]);
-    for (int64_t j = 1; j < n; ++j) {
-      const Stored *next = static_cast<const Stored *>(sources[j]) + begin;
-      for (int64_t i = 0; i < length; ++i)
-        total[i] = Op::of(total[i], Type::widen(next[i]));
-    }
-    Stored *result = static_cast<Stored *>(target) + begin;
-    for (int64_t i = 0; i < length; ++i)
-      result[i] = Type::narrow(total[i]);
+  constexpr int64_t tile = vectors * int64_t(sizeof(typename Type::Vec) /
+                                             sizeof(typename Type::Wide));
+  Stored *target = static_cast<Stored *>(targetData);
+  int64_t i = 0;
+  for (; i + tile <= count; i += tile)
+    reduceTile<Type, Op>(target, sources, n, i);
+  for (; i < count; ++i) {
+    auto total = Type::widen(static_cast<const Stored *>(sources[0])[i]);
+    for (int64_t j = 1; j < n; ++j)
+      total = Op::of(total,
+                     Type::widen(static_cast<const Stored *>(sources[j])[i]));
+    target[i] = Type::narrow(total);
   }
 }
 
