@@ -1,5 +1,6 @@
 #include "State.h"
 
+#include "stretto/Runtime/Bf16.h"
 #include "stretto/Runtime/Init.h"
 #include "stretto/Runtime/Safetensors.h"
 
@@ -46,18 +47,11 @@ std::vector<Piece> checkpointPieces(const Executor &executor) {
   return pieces;
 }
 
-/// Round to nearest even; `value` is finite.
-static uint16_t toBf16(float value) {
-  uint32_t bits;
-  std::memcpy(&bits, &value, sizeof(bits));
-  return uint16_t((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 static void store(program::DType type, void *target, int64_t at, double value) {
   if (type == program::DType::F64)
     static_cast<double *>(target)[at] = value;
   else if (type == program::DType::BF16)
-    static_cast<uint16_t *>(target)[at] = toBf16(float(value));
+    static_cast<Bf16 *>(target)[at] = narrow(float(value));
   else
     static_cast<float *>(target)[at] = float(value);
 }
@@ -125,10 +119,7 @@ static double load(program::DType type, const void *source, int64_t at) {
     return static_cast<const double *>(source)[at];
   if (type != program::DType::BF16)
     return 0;
-  uint32_t bits = uint32_t(static_cast<const uint16_t *>(source)[at]) << 16;
-  float value;
-  std::memcpy(&value, &bits, sizeof(value));
-  return value;
+  return widen(static_cast<const Bf16 *>(source)[at]);
 }
 
 /// Logical index of the first value that is not finite, or -1.

@@ -12,6 +12,11 @@ namespace stretto::runtime {
 
 std::unique_ptr<Operation> makeAttentionOperation(const AttentionTask &task);
 
+/// On bf16, by instructions for it: where the host has them and head_dim is
+/// even.
+bool canPairAttention(const AttentionTask &task);
+std::unique_ptr<Operation> makePairAttention(const AttentionTask &task);
+
 } // namespace stretto::runtime
 
 #endif // STRETTO_RUNTIME_DEVICE_CPU_ATTENTION_H

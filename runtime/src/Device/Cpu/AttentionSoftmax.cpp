@@ -285,9 +285,76 @@ void narrowRows(const float *from, int64_t rows, int64_t columns, Bf16 *to,
       to[j] = narrow(from[j]);
 }
 
-constexpr AttentionSoftmax functions = {chooseExponentiate, chooseDifferentiate,
-                                        transpose,          dot,
-                                        widenRows,          narrowRows};
+typedef uint16_t Halves __attribute__((vector_size(32)));
+
+float dotBf16(const Bf16 *a, const Bf16 *b, int64_t count) {
+  auto load = [](const Bf16 *from) {
+    Halves halves;
+    __builtin_memcpy(&halves, from, sizeof(halves));
+    return (Floats)(__builtin_convertvector(halves, Words) << 16);
+  };
+  Floats sum = splat(0);
+  int64_t i = 0;
+  for (; i + lanes <= count; i += lanes)
+    sum += load(a + i) * load(b + i);
+  float total = 0;
+  for (int64_t lane = 0; lane < lanes; ++lane)
+    total += sum[lane];
+  for (; i < count; ++i)
+    total += widen(a[i]) * widen(b[i]);
+  return total;
+}
+
+/// As runtime::narrow; the bits below are 0.
+inline Words rounded(Floats value) {
+  Words bits = (Words)value;
+  Words near = bits + 0x7fffu + ((bits >> 16) & 1u);
+  Words isNaN = (Words)(value != value);
+  return ((isNaN & (bits | 0x400000u)) | (~isNaN & near)) & 0xffff0000u;
+}
+
+void pairColumns(const float *from, int64_t stride, int64_t rows,
+                 int64_t columns, Bf16Pair *to, int64_t toStride) {
+  for (int64_t row = 0; row < rows; ++row, from += stride, to += toStride)
+    for (int64_t j = 0; j < columns; j += lanes) {
+      Halves halves =
+          __builtin_convertvector(rounded(load(from + j)) >> 16, Halves);
+      __builtin_memcpy(to + j / 2, &halves, sizeof(halves));
+    }
+}
+
+void pairRows(const float *from, int64_t stride, int64_t rows, int64_t columns,
+              Bf16Pair *to, int64_t toStride) {
+  for (int64_t row = 0; row < rows; row += 2, to += toStride)
+    for (int64_t j = 0; j < columns; j += lanes) {
+      const float *low = from + row * stride + j;
+      Words pairs = rounded(load(low)) >> 16;
+      if (row + 1 < rows)
+        pairs |= rounded(load(low + stride));
+      __builtin_memcpy(to + j, &pairs, sizeof(pairs));
+    }
+}
+
+void pairRowsBf16(const Bf16 *from, int64_t stride, int64_t rows,
+                  int64_t columns, Bf16Pair *to) {
+  for (int64_t row = 0; row + 1 < rows; row += 2, to += columns)
+    for (int64_t j = 0; j < columns; ++j)
+      to[j] = Bf16Pair(from[row * stride + j].bits |
+                       uint32_t(from[(row + 1) * stride + j].bits) << 16);
+  for (int64_t j = 0; rows % 2 != 0 && j < columns; ++j)
+    to[j] = Bf16Pair(from[(rows - 1) * stride + j].bits);
+}
+
+constexpr AttentionSoftmax functions = {chooseExponentiate,
+                                        chooseDifferentiate,
+                                        transpose,
+                                        dot,
+                                        dotBf16,
+                                        widenRows,
+                                        narrowRows,
+                                        pairColumns,
+                                        pairRows,
+                                        pairRowsBf16};
 
 } // namespace
 

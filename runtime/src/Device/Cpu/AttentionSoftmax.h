@@ -8,6 +8,8 @@
 #ifndef STRETTO_RUNTIME_DEVICE_CPU_ATTENTIONSOFTMAX_H
 #define STRETTO_RUNTIME_DEVICE_CPU_ATTENTIONSOFTMAX_H
 
+#include "TileGemm.h"
+
 #include "stretto/Runtime/Bf16.h"
 
 namespace stretto::runtime {
@@ -53,12 +55,26 @@ struct AttentionSoftmax {
                     int64_t columns, float *to, int64_t toStride);
 
   float (*dot)(const float *a, const float *b, int64_t count);
+  float (*dotBf16)(const Bf16 *a, const Bf16 *b, int64_t count);
 
   /// Rows of bf16 to dense rows of f32, and back.
   void (*widenRows)(const Bf16 *from, int64_t fromStride, int64_t rows,
                     int64_t columns, float *to);
   void (*narrowRows)(const float *from, int64_t rows, int64_t columns, Bf16 *to,
                      int64_t toStride);
+
+  // Pairs of neighbouring numbers, rounded to bf16; may be in place. Columns
+  // are a multiple of 16, strides count words of 4 bytes.
+  /// to[row * toStride + j] = (from[row, 2 j], from[row, 2 j + 1]).
+  void (*pairColumns)(const float *from, int64_t stride, int64_t rows,
+                      int64_t columns, Bf16Pair *to, int64_t toStride);
+  /// to[i * toStride + column] = (from[2 i, column], from[2 i + 1, column]),
+  /// with 0 after the last row.
+  void (*pairRows)(const float *from, int64_t stride, int64_t rows,
+                   int64_t columns, Bf16Pair *to, int64_t toStride);
+  /// The same of bf16, any columns, dense rows of pairs.
+  void (*pairRowsBf16)(const Bf16 *from, int64_t stride, int64_t rows,
+                       int64_t columns, Bf16Pair *to);
 };
 
 /// Of the best instruction set level of the host.

@@ -20,10 +20,10 @@ namespace stretto::runtime {
 /// terms i + firstTerm <= l < i + 1 + endTerm, matter. The others may be left
 /// out (columns: not written; terms: taken as zero) or not, as suits the tiles,
 /// so outside of the band a, b and c hold zeros or are not used.
-struct TileGemm {
-  const float *a;
+template <typename Term> struct TileProduct {
+  const Term *a;
   int64_t aRow, aCol;
-  const float *b;
+  const Term *b;
   int64_t bRow;
   float *c;
   int64_t cRow;
@@ -37,10 +37,20 @@ struct TileGemm {
   int64_t endTerm = nothing;
 };
 
+using TileGemm = TileProduct<float>;
+
+/// Two neighbouring terms in bf16, the first in the lower half. k and strides
+/// count pairs, the shifts of the band single terms.
+enum class Bf16Pair : uint32_t {};
+using TilePairs = TileProduct<Bf16Pair>;
+
 using TileGemmFn = void (*)(const TileGemm &product);
 
 /// Of the best instruction set level of the host.
 TileGemmFn tileGemm();
+
+/// Only where hostHasBf16. Denormals count as zero.
+void tilePairs(const TilePairs &product);
 
 namespace x86v1 {
 void tileGemm(const TileGemm &product);
