@@ -9,6 +9,7 @@
 
 #include "stretto/Dialect/Stretto/IR/StrettoOps.h"
 #include "stretto/Program/Verify.h"
+#include "stretto/Runtime/Program.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/xxhash.h"
@@ -206,9 +207,9 @@ private:
 
   LogicalResult setStream(Operation *op, uint16_t &field) {
     int64_t stream = op->getAttrOfType<IntegerAttr>("stream").getInt();
-    constexpr int64_t maxStreams = 1 << 16;
-    if (stream < 0 || stream >= maxStreams - 1)
-      return op->emitOpError("stream ") << stream << " is out of range";
+    if (stream < 0 || stream >= int64_t(runtime::maxStreams))
+      return op->emitOpError("stream ")
+             << stream << " is none of 0 to " << runtime::maxStreams - 1;
     streams = std::max<uint16_t>(streams, stream + 1);
     field = stream;
     return success();

@@ -270,13 +270,6 @@ void stretto::verifyCalls(const runtime::Program &program, Findings &findings) {
 LogicalResult stretto::verifyProgram(const runtime::Program &program,
                                      Diagnostics &diagnostics) {
   Findings findings(diagnostics);
-  constexpr uint16_t maxStreams =
-      256; // every stream has a clock of all streams
-  if (program.table().streams() > maxStreams) {
-    findings.error("the Program has " + Twine(program.table().streams()) +
-                   " streams; the verifier knows up to " + Twine(maxStreams));
-    return failure();
-  }
   for (auto chapter :
        {verifySegments, verifyCalls, verifyMemory, verifyParameters})
     if (!findings.enough())

@@ -29,7 +29,7 @@ struct MemoryMoment {
 /// bytes of gradients, activations, inputs and outputs from the call that
 /// writes them to the last one that reads that (the host writes inputs before
 /// the first call and reads outputs after the last); scratch is that of the
-/// running call.
+/// running call. Calls of all streams are taken in the order of the Program.
 std::vector<MemoryMoment> memoryCurve(const runtime::Program &program,
                                       const program::Function &function);
 

@@ -236,11 +236,18 @@ private:
         used.insert({collective->group(), streamOf(call, *command)});
   }
 
-  unsigned numStreams() const {
-    return std::max<unsigned>(loaded->table().streams(), 1);
+  unsigned numStreams() const { return loaded->table().streams(); }
+
+  /// Up to the last one that has anything to do.
+  unsigned numThreads() const {
+    unsigned threads = 1;
+    for (const Expansion &expansion : functions)
+      for (unsigned stream = 1; stream < numStreams(); ++stream)
+        if (!expansion.streams[stream].empty())
+          threads = std::max(threads, stream + 1);
+    return options.adversary ? 1 : threads;
   }
 
-  /// Threads for those that have anything to do.
   Status startStreams() {
     lanes.clear();
     for (unsigned stream = 0; stream < numStreams(); ++stream)
@@ -249,8 +256,7 @@ private:
     reserveSpans();
     streams = std::make_unique<Streams>(ranks);
     return streams->start(
-        options.adversary ? 1 : numStreams(),
-        [this](unsigned stream) { return ready(stream); },
+        numThreads(), [this](unsigned stream) { return ready(stream); },
         [this](unsigned stream) { runStream(stream); });
   }
 

@@ -1,7 +1,8 @@
 //===- Verifier.cpp - what a Program must satisfy to be executed ----------===//
 //
 // Checked here, in this order:
-//  - version, mesh (axes of at least 1, at most 2^31 ranks), groups
+//  - version, number of streams, mesh (axes of at least 1, at most 2^31 ranks),
+//  groups
 //  - regions (each once; sum below 2^62)
 //  - segments and their commands (VerifyCommand.cpp)
 //  - functions: calls give every segment what it needs, within the regions;
@@ -367,6 +368,9 @@ Status verifyMeaning(const program::Program &program) {
     return reject("the Program has version ", program.version(),
                   ", this runtime reads version ", programVersion,
                   "; compile it again");
+  if (program.streams() < 1 || program.streams() > maxStreams)
+    return reject("the Program has ", program.streams(), " streams, 1 to ",
+                  maxStreams, " are possible");
   Regions regions;
   STRETTO_TRY(verifyMesh(program));
   STRETTO_TRY(verifyGroups(program));

@@ -228,7 +228,8 @@ private:
         mutate("move edge",
                [=](ProgramT &p) { moveEdge(p.functions[f]->calls, c, i, by); });
     }
-    for (uint32_t before = 0; before < c; ++before)
+    constexpr size_t near = 12; // of long Programs, edges from not too far
+    for (uint32_t before = c > near ? c - near : 0; before < c; ++before)
       if (table.functions[f]->calls[before]->stream !=
               table.functions[f]->calls[c]->stream &&
           !llvm::is_contained(after, before))

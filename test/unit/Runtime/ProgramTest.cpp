@@ -88,6 +88,8 @@ void callAfter(ProgramT &p, std::vector<uint32_t> calls) {
 
 const Fault faults[] = {
     {"version", [](auto &p) { p.version = 2; }},
+    {"has 0 streams, 1 to 256", [](auto &p) { p.streams = 0; }},
+    {"has 257 streams", [](auto &p) { p.streams = 257; }},
     {"size 0", [](auto &p) { p.mesh[0]->size = 0; }},
     {"ranks", [](auto &p) { p.mesh[0]->size = p.mesh[1]->size = 1u << 31; }},
     {"no mesh axis 2", [](auto &p) { p.groups[0]->axes[0] = {2, 1, 2}; }},

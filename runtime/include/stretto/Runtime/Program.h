@@ -20,6 +20,8 @@
 namespace stretto::runtime {
 
 constexpr uint32_t programVersion = 1;
+/// A stream costs every rank a thread, and every stream a count of each other.
+constexpr unsigned maxStreams = 256;
 constexpr size_t numRegions = size_t(program::Region::MAX) + 1;
 
 /// Regions that share one range of the arena: whatever lives within a function.
