@@ -362,8 +362,8 @@ def refused_cases():
     yield Case("refused-m3-of-16", "gpt", "dp2-tp2", 3, error=error)
     error = r"'pp: 2': pipeline parallelism is not implemented yet"
     yield Case("refused-pp2", "gpt", ("dp: 2, pp: 2", False), error=error)
-    error = r"'overlap' settings are not implemented yet"
-    overlap = "overlap: { bucket: 1MiB }\n"
+    error = r"'overlap' must be none or"
+    overlap = "overlap: all\n"
     yield Case("refused-overlap", "gpt", "dp2-tp2", more=overlap, error=error)
     error = "18 positions in a table of 17 rows"
     yield Case("refused-sequence", "gpt", "tp2-sp", sequence=18, error=error)

@@ -78,8 +78,6 @@ private:
                     CollectiveReason &reason);
   bool explainResting(SegmentOp segment, Operation *op, const Change &change,
                       CollectiveReason &reason);
-  bool explainUpdate(SegmentOp segment, Operation *op, const Change &change,
-                     CollectiveReason &reason);
   bool explainDetour(Operation *op, const Change &change,
                      CollectiveReason &reason);
   std::string shardHint(Operation *op, const Change &change);
@@ -372,63 +370,27 @@ static std::string valueName(SegmentOp segment, Value value) {
                : what + " " + std::to_string(index);
 }
 
-/// A parameter that rests sharded is made whole for a layer.
+/// A copy of a parameter is made as the layers use it.
 bool Reasoner::explainResting(SegmentOp segment, Operation *op,
                               const Change &change, CollectiveReason &reason) {
+  if (segment.getDirection() != "gather" || change.gathered.empty())
+    return false;
   Value value = op->getOperand(0);
   while (value.getDefiningOp() && isExchange(value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);
   auto argument = dyn_cast<BlockArgument>(value);
-  if (!argument || change.gathered.empty())
-    return false;
-  unsigned index = argument.getArgNumber();
-  auto role = segment.getArgAttrOfType<StringAttr>(index, attr::role);
-  auto rest = segment.getArgAttrOfType<ConstraintAttr>(index, attr::rest);
-  bool gathers = segment.getDirection() == "gather";
-  if ((!rest && !gathers) || !role || role.getValue() != "param")
+  if (!argument)
     return false;
   reason.cause = "it rests with " + dims(change.gathered, op->getOperand(0),
                                          change.from, change.to, op, reason);
-  if (rest)
+  if (auto rest = segment.getArgAttrOfType<ConstraintAttr>(
+          argument.getArgNumber(), attr::rest))
     reason.cause += " (" + rest.getCause().getValue().str() + ")";
   reason.cause += "; the layer works on it whole";
-  reason.avoid = "let parameters rest as they are used (stage 2 or less)";
-  if (!gathers)
-    reason.avoid += ", or gather less often ('gather: step' or 'microbatch')";
-  reason.avoid += ", or accept it";
-  return true;
-}
-
-/// The optimizer works where state rests; what it makes goes back to where the
-/// layer uses it.
-bool Reasoner::explainUpdate(SegmentOp segment, Operation *op,
-                             const Change &change, CollectiveReason &reason) {
-  if (segment.getDirection() != "update" || change.gathered.empty())
-    return false;
-  ConstraintAttr rest;
-  std::string name;
-  for (OpOperand &use : op->getResult(0).getUses())
-    if (isa<YieldOp>(use.getOwner())) {
-      FunctionOpInterface function = segment;
-      unsigned result = use.getOperandNumber();
-      rest = function.getResultAttrOfType<ConstraintAttr>(result,
-                                                          attr::constraint);
-      if (auto param =
-              function.getResultAttrOfType<StringAttr>(result, attr::param))
-        name = param.getValue().str();
-    }
-  if (!rest || name.empty())
-    return false;
-  reason.parameters.push_back(name);
-  std::string line = rest.getCause().getValue().str();
-  reason.planLines.push_back(line);
-  reason.cause = "the state of " + name + " rests on " + reason.axes + " (" +
-                 line +
-                 "), so each rank updates its part; the layer works on "
-                 "it whole";
-  reason.avoid = "let state rest as the parameter is used (no `" + line +
-                 "`: more memory, the same bytes in an all_reduce of the "
-                 "gradient), or accept it: once per step";
+  reason.avoid =
+      "let parameters and the optimizer's state rest as they are used (stage "
+      "0: more memory), gather less often where parameters rest sharded "
+      "('gather: step' or 'microbatch'), or accept it";
   return true;
 }
 
@@ -515,7 +477,6 @@ CollectiveReason Reasoner::explain(SegmentOp segment, Operation *op) {
   Value value = op->getOperand(0);
   Change change(op);
   if (explainResting(segment, op, change, reason) ||
-      explainUpdate(segment, op, change, reason) ||
       explainDetour(op, change, reason))
     return reason;
   if (!change.reduced.empty())

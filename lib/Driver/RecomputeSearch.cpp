@@ -118,6 +118,8 @@ bool RecomputeSearch::bisect(Choice fitting, size_t tooFew,
   return true;
 }
 
+static constexpr size_t maxTried = 8;
+
 FailureOr<std::pair<RecomputeSearch::Choice, StepCost>>
 RecomputeSearch::run(uint64_t bound, StepCost start, StepCostOf costOf) {
   take(Choice()); // of an earlier run
@@ -142,10 +144,17 @@ RecomputeSearch::run(uint64_t bound, StepCost start, StepCostOf costOf) {
     if (fits(best->first) && best->second.seconds <= cost.seconds)
       break;
     if (!cost.keepingLayers.empty()) {
+      // Of few layers all numbers are tried: what a packing wastes differs, so
+      // that more gathers need not take less.
+      bool few = gathering.size() <= maxTried;
+      for (Choice some{numMoves, 1}; few && some.numGathers < gathering.size();
+           ++some.numGathers)
+        if (!tryOut(some, costOf))
+          return failure();
       if (!tryOut(gathered, costOf))
         return failure();
       if (fits(gathered) &&
-          (!bisect(gathered, 0, &Choice::numGathers, costOf) ||
+          ((!few && !bisect(gathered, 0, &Choice::numGathers, costOf)) ||
            !bisect(gathered, before, &Choice::numMoves, costOf)))
         return failure();
     }

@@ -61,44 +61,25 @@ private:
     if (auto loop = invoke->getParentOfType<MicrobatchesOp>())
       microbatches = loop.getCount();
     if (segment.getDirection() == "gather")
-      return visitGather(invoke, segment);
+      return visitGather(invoke);
     if (segment.getDirection() == "reduce")
       return visitReduce(invoke, segment);
-    for (auto [i, operand] : llvm::enumerate(invoke.getOperands()))
-      if (segment.getArgAttr(i, attr::rest) &&
-          wordOf(segment, i, attr::role) == "param")
-        addRead(operand, segment.getBody().getArgument(i));
   }
 
-  /// A pass that makes the parameter whole itself.
-  void addRead(Value parameter, BlockArgument argument) {
-    int64_t whole = 0;
-    for (Operation *user : argument.getUsers()) {
-      Operation *last = user;
-      while (isExchange(last) && last->hasOneUse() &&
-             isExchange(*last->user_begin()))
-        last = *last->user_begin();
-      if (isExchange(user))
-        whole = std::max(whole, localBytes(last->getResult(0).getType()));
-    }
-    int64_t shard = localBytes(argument.getType());
-    if (whole <= shard)
+  /// Nothing is chosen about copies that every step makes.
+  void visitGather(InvokeOp invoke) {
+    auto when = invoke->getAttrOfType<StringAttr>(attr::gather);
+    if (!when)
       return;
-    Tensor &tensor = gathered["pass"][parameter];
-    tensor.exchange = tensor.whole = whole - shard;
-    ++tensor.uses;
-  }
-
-  void visitGather(InvokeOp invoke, SegmentOp segment) {
-    StringRef when =
-        invoke->getParentOfType<MicrobatchesOp>() ? "microbatch" : "step";
     for (auto [operand, result] :
          llvm::zip(invoke.getOperands(), invoke.getResults())) {
       int64_t more =
           localBytes(result.getType()) - localBytes(operand.getType());
-      int64_t uses = llvm::range_size(result.getUses());
-      if (more > 0)
-        gathered[when][operand] = {more, more, uses};
+      if (more <= 0)
+        continue;
+      Tensor &tensor = gathered[when.getValue()][operand];
+      tensor.exchange = tensor.whole = more;
+      tensor.uses += llvm::range_size(result.getUses());
     }
   }
 

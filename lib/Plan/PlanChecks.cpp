@@ -64,24 +64,12 @@ static void checkPipelineImplemented(const PipelinePolicy &pipeline,
                       "1f1b, layout: auto }");
 }
 
-static void checkPoliciesImplemented(const Plan &plan, Diagnostics &diags) {
-  const OverlapPolicy defaults;
-  if (plan.overlap.bucketBytes != defaults.bucketBytes ||
-      plan.overlap.prefetch != defaults.prefetch)
-    (void)diags.error(plan.overlap.location,
-                      "'overlap' settings are not implemented yet; leave the "
-                      "line out or use { bucket: " +
-                          formatBytes(defaults.bucketBytes) + ", prefetch: " +
-                          llvm::Twine(defaults.prefetch) + " }");
-}
-
 llvm::LogicalResult stretto::checkImplemented(const Plan &plan,
                                               Diagnostics &diags) {
   unsigned before = diags.errorCount();
   checkAxesImplemented(plan, diags);
   checkRulesImplemented(plan, diags);
   checkPipelineImplemented(plan.pipeline, diags);
-  checkPoliciesImplemented(plan, diags);
   return llvm::success(diags.errorCount() == before);
 }
 

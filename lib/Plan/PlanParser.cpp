@@ -388,8 +388,18 @@ void Parser::readMemory(YamlMap &map) {
 }
 
 void Parser::readOverlap(const YamlNode &node) {
-  YamlMap map(node, "overlap", diags);
   plan.overlap.location = node.location;
+  if (node.isScalar() && node.scalar == "none") {
+    plan.overlap.overlaps = false;
+    return;
+  }
+  if (node.isScalar()) {
+    (void)diags.error(node.location, "'overlap' must be none or { bucket: "
+                                     "25MiB, prefetch: 1 }, got " +
+                                         node.describe());
+    return;
+  }
+  YamlMap map(node, "overlap", diags);
   map.bytes("bucket", plan.overlap.bucketBytes);
   map.integer("prefetch", plan.overlap.prefetch, {0, 1 << 20});
   map.finish();

@@ -139,6 +139,10 @@ std::string Plan::toYaml() const {
   printRecompute(recompute, os);
   if (memoryBytes)
     os << "memory: " << formatBytes(*memoryBytes) << "\n";
+  if (!overlap.overlaps) {
+    os << "overlap: none\n";
+    return text;
+  }
   os << "overlap: { bucket: " << formatBytes(overlap.bucketBytes)
      << ", prefetch: " << overlap.prefetch << " }\n";
   return text;

@@ -93,6 +93,25 @@ static void verifyKernels(const program::Program &program, Findings &findings) {
     }
 }
 
+/// A kernel works on whole arguments: what it touches is as long as its shapes
+/// say, whatever the operand does.
+static void verifyLaunch(const program::Segment &segment,
+                         const program::Command &command, Findings &findings) {
+  for (size_t i = 0; i < count(command.operands()); ++i) {
+    const program::Operand &operand = *command.operands()->Get(i);
+    if (operand.space() != program::Space::Argument)
+      continue;
+    uint64_t bytes = segment.arguments()->Get(operand.index())->bytes();
+    if (operand.offset() || operand.bytes() != bytes)
+      findings.error(text(command.location()) + ": gives a kernel " +
+                     Twine(operand.bytes()) + " bytes of argument " +
+                     Twine(operand.index()) + " '" +
+                     text(segment.arguments()->Get(operand.index())->name()) +
+                     "' from " + Twine(operand.offset()) + " on, which has " +
+                     Twine(bytes));
+  }
+}
+
 /// Of every command something remains: it writes an argument, or scratch that a
 /// later one reads. Else the command that needed it is missing.
 static void verifyUse(const program::Segment &segment, Findings &findings) {
@@ -137,6 +156,8 @@ void stretto::verifySegments(const runtime::Program &program,
             writes(operand->access()))
           uses[operand->index()].written.push_back(
               {operand->offset(), operand->offset() + operand->bytes()});
+      if (command->payload_as_Launch())
+        verifyLaunch(*segment, *command, findings);
       if (command->payload_as_Collective())
         verifyCollective(program, *command, text(command->location()),
                          findings);

@@ -61,10 +61,11 @@ module attributes {stretto.recipe = {global_batch = 4 : i64, sequence = 2 : i64}
 // CHECK: %[[B1:.*]]:3 = stretto.invoke @mix.bwd({{.*}}, %[[P0]][0, 1], %[[B2]]#0, %[[AAB]], %[[AC1]]) instance "l.1"
 // CHECK: %[[B0:.*]]:3 = stretto.invoke @mix.bwd({{.*}}, %[[P0]][0, 1], %[[B1]]#0, %[[B1]]#1, %[[B2]]#2) instance "l.0"
 // CHECK: stretto.yield %{{[0-9#]+}}, %[[B0]]#1, %[[B0]]#2, %[[B1]]#2, %[[B2]]#1, %{{[0-9#]+}}
-// CHECK: %[[G0:.*]]:2 = stretto.invoke @mix.reduce(%[[Z]]#1, %[[Z]]#2, {{.*}}) instance "l.0" : ({{.*}}) -> (![[TABC]], tensor<f32>)
-// CHECK: stretto.invoke @mix.1.reduce(%[[Z]]#3, {{.*}}) instance "l.1"
-// CHECK: stretto.invoke @mix.2.reduce(%[[Z]]#4, {{.*}}) instance "l.2"
-// CHECK: stretto.invoke @mix.update(%[[P0]], %[[G0]]#0, %[[M0]], {{.*}}) instance "l.0" : ({{.*}}) -> (![[TABC]], ![[TABC]], ![[TABC]])
+// CHECK: stretto.invoke @mix.reduce(%[[Z]]#4) instance "l.2"
+// CHECK: stretto.invoke @mix.1.reduce(%[[Z]]#3) instance "l.1"
+// CHECK: %[[G0:.*]] = stretto.invoke @mix.2.reduce(%[[Z]]#1, %[[Z]]#2) instance "l.0" : ({{.*}}) -> ![[TABC]]
+// CHECK: stretto.invoke @mix.2.norm(%[[G0]], {{.*}}) instance "l.0" : ({{.*}}) -> tensor<f32>
+// CHECK: stretto.invoke @mix.update(%[[P0]], %[[G0]], %[[M0]], {{.*}}) instance "l.0" : ({{.*}}) -> (![[TABC]], ![[TABC]], ![[TABC]])
 
 // ONE: stretto.binding = "param:l.0.a", stretto.dims = ["embed", "ffn"], stretto.init = #stretto.init<ones>}
 // ONE: stretto.binding = "moment2:l.2.b"}

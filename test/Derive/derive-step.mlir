@@ -100,11 +100,14 @@ module attributes {stretto.recipe = {global_batch = 8 : i64, sequence = 6 : i64}
 // CHECK: %[[G1:.*]]:3 = stretto.invoke @block.bwd(%[[H2]], %[[H1]], {{.*}}, %[[G2]]#0, {{.*}}) instance "layers.1"
 // CHECK: %[[G0:.*]]:3 = stretto.invoke @block.bwd(%[[H1]], %[[H0]], {{.*}}, %[[G1]]#0, {{.*}}) instance "layers.0"
 // CHECK: stretto.invoke @embed.bwd({{.*}}, %[[G0]]#0, {{.*}}) instance "embed"
-// Two uses of the table meet in its owner's reduction.
-// CHECK: stretto.invoke @embed.reduce(%[[TOTALS]]#0, %[[TOTALS]]#5, {{.*}}) instance "embed"
-// CHECK: %[[R0:.*]]:3 = stretto.invoke @block.reduce({{.*}}) instance "layers.0"
-// CHECK: %[[R1:.*]]:3 = stretto.invoke @block.reduce(%[[TOTALS]]#3, %[[TOTALS]]#4, %[[R0]]#2) instance "layers.1"
-// CHECK: %[[END:.*]]:4 = stretto.invoke @finish(%[[TOTALS]]#6, %[[SEEDS]]#0, %[[R1]]#2)
+// The last gradients are there first. Two uses of the table meet in its owner's reduction.
+// CHECK: %[[R1:.*]]:2 = stretto.invoke @block.reduce(%[[TOTALS]]#3, %[[TOTALS]]#4) instance "layers.1"
+// CHECK: %[[N1:.*]] = stretto.invoke @block.norm(%[[R1]]#0, %[[R1]]#1, %{{[0-9]+}}) instance "layers.1"
+// CHECK: %[[R0:.*]]:2 = stretto.invoke @block.reduce({{.*}}) instance "layers.0"
+// CHECK: %[[N0:.*]] = stretto.invoke @block.norm(%[[R0]]#0, %[[R0]]#1, %[[N1]]) instance "layers.0"
+// CHECK: %[[R:.*]] = stretto.invoke @embed.reduce(%[[TOTALS]]#0, %[[TOTALS]]#5) instance "embed"
+// CHECK: %[[N:.*]] = stretto.invoke @embed.norm(%[[R]], %[[N0]]) instance "embed"
+// CHECK: %[[END:.*]]:4 = stretto.invoke @finish(%[[TOTALS]]#6, %[[SEEDS]]#0, %[[N]])
 // CHECK: stretto.invoke @embed.update(%[[TABLE]], {{.*}}, %[[END]]#2, %[[END]]#3) instance "embed"
 // CHECK: stretto.invoke @block.update({{.*}}) instance "layers.0"
 // CHECK: stretto.invoke @block.update({{.*}}) instance "layers.1"
@@ -113,10 +116,12 @@ module attributes {stretto.recipe = {global_batch = 8 : i64, sequence = 6 : i64}
 
 // CHECK-LABEL: stretto.segment @embed.reduce(
 // CHECK: %[[SUM:.*]] = stretto.add %arg0, %arg1
-// CHECK: %[[SQUARE:.*]] = stretto.mul %[[SUM]], %[[SUM]]
+// CHECK-NEXT: stretto.yield %[[SUM]]
+// CHECK-LABEL: stretto.segment @embed.norm(
+// CHECK: %[[SQUARE:.*]] = stretto.mul %arg0, %arg0
 // CHECK: %[[TERM:.*]] = stretto.reduce sum %[[SQUARE]] dims [0, 1]
-// CHECK: %[[NORM:.*]] = stretto.add %arg2, %[[TERM]]
-// CHECK: stretto.yield %[[SUM]], %[[NORM]]
+// CHECK: %[[NORM:.*]] = stretto.add %arg1, %[[TERM]]
+// CHECK-NEXT: stretto.yield %[[NORM]]
 
 // Weight decay is the recipe's, or zero for no_decay.
 // CHECK-LABEL: stretto.segment @block.update(

@@ -110,7 +110,10 @@ struct RecomputeRule {
   SourceLocation location;
 };
 
+/// Whether parameters are gathered and gradients reduced while something is
+/// computed, and how far apart from it.
 struct OverlapPolicy {
+  bool overlaps = true;
   int64_t bucketBytes = 25 << 20;
   int64_t prefetch = 1;
   SourceLocation location;

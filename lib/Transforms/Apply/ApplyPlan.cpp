@@ -260,6 +260,17 @@ static void checkRest(const Plan &plan, const std::string &path,
   }
 }
 
+static DictionaryAttr overlapOf(MLIRContext *context, const Plan &plan) {
+  if (!plan.overlap.overlaps || plan.numRanks() == 1)
+    return {};
+  Builder builder(context);
+  return builder.getDictionaryAttr(
+      {builder.getNamedAttr(
+           "bucket", builder.getI64IntegerAttr(plan.overlap.bucketBytes)),
+       builder.getNamedAttr("prefetch",
+                            builder.getI64IntegerAttr(plan.overlap.prefetch))});
+}
+
 LogicalResult stretto::applyPlan(ModuleOp module, const Plan &plan,
                                  Diagnostics &diagnostics) {
   if (failed(checkImplemented(plan, diagnostics)) ||
@@ -268,6 +279,8 @@ LogicalResult stretto::applyPlan(ModuleOp module, const Plan &plan,
   module->setAttr(attr::mesh, meshOf(module.getContext(), plan));
   if (DictionaryAttr links = linksOf(module.getContext(), plan))
     module->setAttr(attr::links, links);
+  if (DictionaryAttr overlap = overlapOf(module.getContext(), plan))
+    module->setAttr(attr::overlap, overlap);
   SymbolTable symbols(module);
   llvm::StringMap<std::unique_ptr<DimClasses>> classes;
   std::map<std::pair<std::string, std::vector<const void *>>, LayerOp> layers;

@@ -224,6 +224,28 @@ void stretto::warnOfRulesWithoutEffect(
   }
 }
 
+/// The shards that a tensor of `shape` is cut into.
+static int64_t numShards(ConstraintAttr constraint, const Plan &plan,
+                         ArrayRef<int64_t> shape) {
+  SmallVector<StringRef> held;
+  int64_t product = 1;
+  for (int64_t shards : shardsOf(plan, constraint, shape, held))
+    product *= shards;
+  return product;
+}
+
+/// Where the parameter itself rests from step to step: with the optimizer's
+/// state, which updates it, unless it is to be cut finer than that.
+static Attribute masterOf(const Plan &plan, const NamedAttrList &entries,
+                          ArrayRef<int64_t> shape) {
+  auto state = cast_or_null<ConstraintAttr>(entries.get("state")),
+       params = cast_or_null<ConstraintAttr>(entries.get("params"));
+  if (!state || !params)
+    return state ? state : params;
+  return numShards(params, plan, shape) > numShards(state, plan, shape) ? params
+                                                                        : state;
+}
+
 DictionaryAttr stretto::restingOf(MLIRContext *context, const Plan &plan,
                                   StringRef path, ConstraintAttr use,
                                   ArrayRef<int64_t> shape) {
@@ -249,6 +271,8 @@ DictionaryAttr stretto::restingOf(MLIRContext *context, const Plan &plan,
   rest("params", 3, rule->params);
   if (entries.empty())
     return {};
+  if (Attribute master = masterOf(plan, entries, shape))
+    entries.set("master", master);
   // Copies meet once per step: sums inside and across them belong together.
   ReduceChoice reduce = rule->reduce;
   if (reduce == ReduceChoice::Auto && !rule->replicate.empty())

@@ -1,5 +1,6 @@
 //===- BuildEval.cpp - the steps that do not train ------------------------===//
 
+#include "ParameterGather.h"
 #include "StepBuilder.h"
 
 using namespace mlir;
@@ -16,6 +17,8 @@ void stretto::buildEvalStep(StepContext &context) {
   needed.insert(counts.getNeeded().begin(), counts.getNeeded().end());
   step.addInputs(needed, context.applied.microbatches);
 
+  ParameterGather gather(step);
+  gather.gatherForStep();
   SmallVector<Value> initial = step.zeros(ValueRange(loss.sums).getTypes());
   llvm::append_range(initial, step.zeros(ValueRange(loss.counts).getTypes()));
   SmallVector<Value> operands = step.loop(
@@ -26,14 +29,15 @@ void stretto::buildEvalStep(StepContext &context) {
         DenseMap<Value, Value> totals;
         for (auto [count, total] : llvm::zip(loss.counts, countTotals))
           totals[count] = total;
-        counts.emit(step, environment, totals);
+        counts.emit(step, gather, environment, totals);
         for (auto [count, total] : llvm::zip(loss.counts, countTotals))
           total = totals.lookup(count);
-        sums.emit(step, environment, totals);
+        sums.emit(step, gather, environment, totals);
         for (auto [sum, total] : llvm::zip(loss.sums, sumTotals))
           total = invoke(step.f.b, context.lossAdd,
                          {environment.lookup(sum), total}, "loss")
                       .getResult(0);
+        gather.endMicrobatch();
       });
   InvokeOp seed = invoke(
       step.f.b, context.seed,
@@ -60,13 +64,16 @@ void stretto::buildPredictStep(StepContext &context) {
   StepBuilder step(context, "predict");
   step.addParameters();
   step.addInputs(plan.getNeeded(), 1);
+  ParameterGather gather(step);
+  gather.gatherForStep();
   SmallVector<Value> results =
       step.loop(1, plan.getNeeded(), step.zeros(ValueRange(wanted).getTypes()),
                 [&](Environment &environment, MutableArrayRef<Value> carried) {
                   DenseMap<Value, Value> none;
-                  plan.emit(step, environment, none);
+                  plan.emit(step, gather, environment, none);
                   for (auto [value, result] : llvm::zip(wanted, carried))
                     result = environment.lookup(value);
+                  gather.endMicrobatch();
                 });
   for (auto [output, result] : llvm::zip(context.graph.outputs, results))
     step.addOutput(result, OutputOp(output).getName());

@@ -32,6 +32,9 @@ private:
   void runBackward(const TrainPlan::Instance &instance,
                    const Environment &environment,
                    MutableArrayRef<TensorRef> accumulators);
+  void accumulateTerms(const TrainPlan::Instance &instance,
+                       ArrayRef<TensorRef> terms,
+                       MutableArrayRef<TensorRef> accumulators);
   void addCotangent(Value value, Value cotangent, DictionaryAttr attributes);
   SmallVector<OwnedParameter> ownedBy(const ParameterOwner &owner) const;
   Value reduceGradients();
@@ -45,6 +48,7 @@ private:
   OptimizerSegments optimizer;
   CotangentSums cotangentSums;
 
+  ParameterGather gather{step};
   Value hyper, count, gscale, ok, loss, gradNorm;
   SmallVector<Value> counts, inverses, seeds, sums;
   SmallVector<TensorRef> accumulators;
@@ -76,6 +80,7 @@ void TrainBuilder::addArguments(const ForwardPlan &countPlan) {
 static SmallVector<Value> sumCounts(StepBuilder &step,
                                     const ForwardPlan &countPlan) {
   ArrayRef<Value> counts = step.context.loss.counts;
+  ParameterGather none(step); // counts need no parameter
   return step.loop(
       step.context.applied.microbatches, countPlan.getNeeded(),
       step.zeros(ValueRange(counts).getTypes()),
@@ -83,7 +88,7 @@ static SmallVector<Value> sumCounts(StepBuilder &step,
         DenseMap<Value, Value> totals;
         for (auto [count, total] : llvm::zip(counts, carried))
           totals[count] = total;
-        countPlan.emit(step, environment, totals);
+        countPlan.emit(step, none, environment, totals);
         for (auto [count, total] : llvm::zip(counts, carried))
           total = totals.lookup(count);
       });
@@ -106,6 +111,7 @@ void TrainBuilder::runForward(const TrainPlan::Instance &instance,
                               Environment &environment) {
   const LayerDerivative &derivative = *instance.derivative;
   CallOp call = instance.call;
+  gather.gatherForPass(call, derivative.arguments);
   SmallVector<unsigned> groups(derivative.results.size(), 1);
   if (derivative.numSaved)
     groups.push_back(derivative.numSaved);
@@ -113,6 +119,7 @@ void TrainBuilder::runForward(const TrainPlan::Instance &instance,
       invoke(step.f.b, derivative.forward,
              step.operandsOf(call, derivative.arguments, environment),
              call.getScope(), groups);
+  gather.endPass();
   for (auto [position, index] : llvm::enumerate(derivative.results))
     environment[call.getResult(index)] = forward.getResult(position);
   saved[call] =
@@ -138,6 +145,7 @@ void TrainBuilder::runBackward(const TrainPlan::Instance &instance,
   if (!derivative.backward)
     return;
   CallOp call = instance.call;
+  gather.gatherForPass(call, derivative.reusedArguments);
   SmallVector<TensorRef> operands = saved.lookup(call);
   for (unsigned index : derivative.reusedResults)
     operands.push_back(environment.lookup(call.getResult(index)));
@@ -145,12 +153,15 @@ void TrainBuilder::runBackward(const TrainPlan::Instance &instance,
       operands, step.operandsOf(call, derivative.reusedArguments, environment));
   for (unsigned index : derivative.cotangents)
     operands.push_back(cotangents.lookup(call.getResult(index)));
-  for (unsigned slot : instance.accumulators)
+  for (unsigned slot : instance.ofBackward.slots)
     operands.push_back(accumulators[slot]);
   SmallVector<unsigned> groups(derivative.gradients.size(), 1);
-  llvm::append_range(groups, instance.bundles);
+  llvm::append_range(groups, instance.ofBackward.bundles);
+  if (!derivative.terms.empty())
+    groups.push_back(derivative.terms.size());
   InvokeOp backward =
       invoke(step.f.b, derivative.backward, operands, call.getScope(), groups);
+  gather.endPass();
   FunctionOpInterface segment = derivative.backward;
   unsigned position = 0;
   for (unsigned argument : derivative.gradients) {
@@ -158,15 +169,36 @@ void TrainBuilder::runBackward(const TrainPlan::Instance &instance,
                  segment.getResultAttrDict(position));
     ++position;
   }
+  SmallVector<TensorRef> sums =
+      tensorsOf(backward.getResults().drop_front(position));
+  for (auto [slot, sum] : llvm::zip(instance.ofBackward.slots, sums))
+    accumulators[slot] = sum;
+  accumulateTerms(instance, ArrayRef(sums).take_back(derivative.terms.size()),
+                  accumulators);
+}
+
+/// Terms that are reduced one by one, in a segment of their own: that can go on
+/// while the next backward computes.
+void TrainBuilder::accumulateTerms(const TrainPlan::Instance &instance,
+                                   ArrayRef<TensorRef> terms,
+                                   MutableArrayRef<TensorRef> accumulators) {
+  if (terms.empty())
+    return;
+  CallOp call = instance.call;
+  SmallVector<TensorRef> operands(terms);
+  for (unsigned slot : instance.ofTerms.slots)
+    operands.push_back(accumulators[slot]);
+  SegmentOp segment = context.segments.accumulate(context.graph.getLayer(call),
+                                                  instance.derivative->terms);
+  InvokeOp sums = invoke(step.f.b, segment, operands, call.getScope(),
+                         instance.ofTerms.bundles);
   for (auto [slot, sum] :
-       llvm::zip(instance.accumulators,
-                 tensorsOf(backward.getResults().drop_front(position))))
+       llvm::zip(instance.ofTerms.slots, tensorsOf(sums.getResults())))
     accumulators[slot] = sum;
 }
 
 void TrainBuilder::runMicrobatches() {
   const LossTerms &loss = context.loss;
-  ParameterGather gather(step);
   gather.gatherForStep();
   SmallVector<Value> initial;
   TypeRange types(plan.accumulators);
@@ -182,7 +214,6 @@ void TrainBuilder::runMicrobatches() {
                   auto sums = carried.drop_front(plan.bundles.size());
                   SmallVector<TensorRef> accumulators = tensorsOf(bundles);
                   for (const TrainPlan::Instance &instance : plan.instances) {
-                    gather.gatherForCall(instance.call);
                     runForward(instance, environment);
                   }
                   for (auto [sum, total] : llvm::zip(loss.sums, sums))
@@ -220,11 +251,14 @@ TrainBuilder::ownedBy(const ParameterOwner &owner) const {
   return owned;
 }
 
-/// A parameter that the loss does not depend on has the gradient zero.
+/// In the order in which backward makes gradients: those of the last instance
+/// are there first. A parameter that the loss does not depend on has the
+/// gradient zero.
 Value TrainBuilder::reduceGradients() {
   Value normSquared =
       step.zeros(RankedTensorType::get({}, step.f.b.getF32Type()));
-  for (const ParameterOwner &owner : context.owners) {
+  gradients.resize(parameters.size());
+  for (const ParameterOwner &owner : llvm::reverse(context.owners)) {
     SmallVector<TensorRef> operands;
     for (unsigned k = 0; k < owner.size(); ++k) {
       ArrayRef<unsigned> slots = plan.accumulatorsOf[owner.first + k];
@@ -233,13 +267,16 @@ Value TrainBuilder::reduceGradients() {
       if (slots.empty())
         operands.push_back(step.zeros(parameters[owner.first + k].getType()));
     }
-    operands.push_back(normSquared);
-    InvokeOp reduce =
-        invoke(step.f.b, optimizer.reduce(owner.layer, ownedBy(owner)),
-               operands, CallOp(owner.call).getScope(), {owner.size(), 1});
-    auto results = reduce.getResults();
-    llvm::append_range(gradients, tensorsOf(results.drop_back()));
-    normSquared = results.back();
+    StringRef scope = CallOp(owner.call).getScope();
+    SmallVector<OwnedParameter> owned = ownedBy(owner);
+    InvokeOp reduce = invoke(step.f.b, optimizer.reduce(owner.layer, owned),
+                             operands, scope, {owner.size()});
+    SmallVector<TensorRef> reduced = tensorsOf(reduce.getResults());
+    llvm::copy(reduced, gradients.begin() + owner.first);
+    reduced.push_back(normSquared);
+    normSquared =
+        invoke(step.f.b, optimizer.norm(owner.layer, owned), reduced, scope)
+            .getResult(0);
   }
   return normSquared;
 }

@@ -59,6 +59,7 @@ private:
   DenseMap<unsigned, Value> seeds; // cotangent block arguments, by result
   DenseMap<unsigned, Value> accumulators; // block arguments, by parameter
   SmallVector<Value> roots;               // what backward returns
+  SmallVector<Value> terms;               // the last of them
   SmallVector<Value> saved;
   LayerDerivative derivative;
 };
@@ -88,7 +89,7 @@ LogicalResult Differentiator::writeAdjoint() {
 }
 
 /// Cotangents of activations as they are, those of parameters added to their
-/// accumulators.
+/// accumulators or, where they are reduced first, as terms of the sum.
 void Differentiator::collectGradients(ReverseSweep &sweep, OpBuilder &b) {
   for (unsigned i = 0; i < body.getNumArguments(); ++i) {
     Value cotangent = sweep.cotangentOf(argument(i));
@@ -99,6 +100,11 @@ void Differentiator::collectGradients(ReverseSweep &sweep, OpBuilder &b) {
       roots.push_back(cotangent);
       continue;
     }
+    if (body.reducesTerms(i)) {
+      derivative.terms.push_back(i);
+      terms.push_back(cotangent);
+      continue;
+    }
     Value accumulator =
         body.block().addArgument(cotangent.getType(), cotangent.getLoc());
     accumulators[i] = accumulator;
@@ -106,6 +112,7 @@ void Differentiator::collectGradients(ReverseSweep &sweep, OpBuilder &b) {
     roots.push_back(
         AddOp::create(b, cotangent.getLoc(), accumulator, cotangent));
   }
+  llvm::append_range(roots, terms);
 }
 
 //===----------------------------------------------------------------------===//
@@ -203,8 +210,8 @@ void Differentiator::emitBackward(const Slice &backward) {
   IRMapping mapping;
   declareBackwardArguments(f, backward, mapping);
   cloneSlice(f.b, body.block(), backward, mapping);
-  // The roots come as gradients and accumulators of ascending arguments;
-  // activations precede parameters, so the order is already right.
+  // The roots come as gradients and accumulators of ascending arguments, then
+  // terms; activations precede parameters, so the order is already right.
   unsigned root = 0;
   for (unsigned i : derivative.gradients)
     f.addResult(mapping.lookup(roots[root++]),
@@ -215,6 +222,9 @@ void Differentiator::emitBackward(const Slice &backward) {
     f.addResult(mapping.lookup(roots[root++]),
                 body.argumentAttributes(i, role::accumulator)
                     .alias(firstAccumulator + k));
+  for (unsigned i : derivative.terms)
+    f.addResult(mapping.lookup(roots[root++]),
+                body.argumentAttributes(i, role::term));
   derivative.backward = f.finishSegment();
 }
 

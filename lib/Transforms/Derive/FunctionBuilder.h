@@ -18,6 +18,8 @@ constexpr llvm::StringLiteral param = "param";
 constexpr llvm::StringLiteral saved = "saved";
 constexpr llvm::StringLiteral cotangent = "cotangent";
 constexpr llvm::StringLiteral accumulator = "accumulator";
+/// What one micro-batch adds to an accumulator, before it is reduced.
+constexpr llvm::StringLiteral term = "term";
 constexpr llvm::StringLiteral grad = "grad";
 constexpr llvm::StringLiteral moment = "moment";
 constexpr llvm::StringLiteral scalar = "scalar";

@@ -1,6 +1,7 @@
 //===- LayerBody.cpp - a private copy of a layer to work on ---------------===//
 
 #include "LayerBody.h"
+#include "LayerSegments.h"
 #include "stretto/Transforms/Derive/Models.h"
 
 using namespace mlir;
@@ -42,27 +43,31 @@ void LayerBody::removeRandomness() {
       random.makeDeterministic();
 }
 
-/// Where the argument rests, if that is apart from where the layer works:
-/// parameters are gathered, gradients reduced in the layer's own segments.
-static ConstraintAttr restOf(DictionaryAttr rest, StringRef role) {
-  if (!rest)
+/// Where sums of gradients rest that are reduced term by term.
+static ConstraintAttr restOfSums(LayerOp layer, unsigned argument) {
+  FunctionOpInterface function = layer;
+  auto rest = function.getArgAttrOfType<DictionaryAttr>(argument, attr::rest);
+  if (!rest || rest.getAs<StringAttr>("reduce").getValue() != "microbatch")
     return {};
-  if (role == role::param)
-    return rest.getAs<ConstraintAttr>("params");
-  bool reduces = rest.getAs<StringAttr>("reduce").getValue() == "microbatch";
-  if (role == role::accumulator && reduces)
-    return rest.getAs<ConstraintAttr>("grads");
-  return {};
+  return rest.getAs<ConstraintAttr>("grads");
+}
+
+static ValueAttributes attributesOf(LayerOp layer, unsigned argument,
+                                    StringRef role) {
+  ValueAttributes attributes(layer.getContext(), role);
+  FunctionOpInterface function = layer;
+  return attributes.copy(
+      function.getArgAttrDict(argument),
+      {attr::name, attr::dims, attr::constraint, attr::param});
+}
+
+bool LayerBody::reducesTerms(unsigned argument) const {
+  return bool(restOfSums(layer(), argument));
 }
 
 ValueAttributes LayerBody::argumentAttributes(unsigned argument,
                                               StringRef role) const {
-  ValueAttributes attributes(layer().getContext(), role);
-  FunctionOpInterface function = layer();
-  attributes.copy(function.getArgAttrDict(argument),
-                  {attr::name, attr::dims, attr::constraint, attr::param});
-  auto rest = function.getArgAttrOfType<DictionaryAttr>(argument, attr::rest);
-  return attributes.set(attr::rest, restOf(rest, role));
+  return attributesOf(layer(), argument, role);
 }
 
 ValueAttributes LayerBody::argumentAttributes(unsigned argument) const {
@@ -82,6 +87,28 @@ ValueAttributes LayerBody::resultAttributes(unsigned index,
 ValueAttributes LayerBody::savedAttributes(Value value) const {
   ValueAttributes attributes(layer().getContext(), role::saved);
   return attributes.set(attr::dims, names->attributeOf(value));
+}
+
+SegmentOp stretto::makeAccumulateSegment(ModuleOp module, LayerOp layer,
+                                         ArrayRef<unsigned> arguments,
+                                         StringRef name) {
+  FunctionBuilder f = FunctionBuilder::segment(
+      module, layer.getLoc(), name, "accumulate", layer.getSymNameAttr());
+  auto declare = [&](unsigned argument, ValueAttributes attributes) -> Value {
+    return f.addArgument(layer.getArgumentTypes()[argument], attributes);
+  };
+  SmallVector<Value> terms;
+  for (unsigned i : arguments)
+    terms.push_back(declare(i, attributesOf(layer, i, role::term)));
+  for (auto [i, term] : llvm::zip(arguments, terms)) {
+    ValueAttributes attributes = attributesOf(layer, i, role::accumulator);
+    attributes.set(attr::rest, restOfSums(layer, i));
+    unsigned number = f.getNumArguments();
+    Value sum = declare(i, attributes);
+    f.addResult(AddOp::create(f.b, layer.getLoc(), sum, term),
+                attributes.alias(number));
+  }
+  return f.finishSegment();
 }
 
 Slice::Slice(ValueRange roots, llvm::function_ref<bool(Value)> stop) {

@@ -38,6 +38,8 @@ public:
 
   /// Attributes of layer argument `argument` in a segment.
   ValueAttributes argumentAttributes(unsigned argument) const;
+  /// Whether terms of the parameter's gradient are reduced one by one.
+  bool reducesTerms(unsigned argument) const;
   ValueAttributes argumentAttributes(unsigned argument,
                                      llvm::StringRef role) const;
   /// Attributes of layer result `index` in a segment.

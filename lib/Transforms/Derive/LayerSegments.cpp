@@ -35,6 +35,16 @@ LayerSegments::derivative(LayerOp layer, const TrainingUse &use) {
   return entry.get();
 }
 
+SegmentOp LayerSegments::accumulate(LayerOp layer,
+                                    ArrayRef<unsigned> arguments) {
+  Key key(arguments.begin(), arguments.end());
+  SegmentOp &entry = accumulations[{layer, key}];
+  if (!entry)
+    entry = makeAccumulateSegment(module, layer, arguments,
+                                  nameOf(layer, "accumulate") + ".accumulate");
+  return entry;
+}
+
 const ForwardSegment *LayerSegments::forward(LayerOp layer,
                                              const ForwardUse &use) {
   Key key = {unsigned(use.direction == "count")};

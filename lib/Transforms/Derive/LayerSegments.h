@@ -37,8 +37,9 @@ struct LayerDerivative {
   // Arguments of backward: saved values, then
   llvm::SmallVector<unsigned> reusedResults, reusedArguments, cotangents,
       accumulators;
-  // Results of backward: cotangents of these arguments, then accumulators.
-  llvm::SmallVector<unsigned> gradients;
+  // Results of backward: cotangents of these arguments, then accumulators, then
+  // the terms of gradients that are reduced before they are accumulated.
+  llvm::SmallVector<unsigned> gradients, terms;
 };
 
 /// How a step uses a layer without differentiating.
@@ -62,6 +63,7 @@ public:
   mlir::FailureOr<const LayerDerivative *> derivative(LayerOp layer,
                                                       const TrainingUse &use);
   const ForwardSegment *forward(LayerOp layer, const ForwardUse &use);
+  SegmentOp accumulate(LayerOp layer, llvm::ArrayRef<unsigned> arguments);
 
 private:
   using Key = std::vector<unsigned>;
@@ -74,8 +76,15 @@ private:
       derivatives;
   std::map<std::pair<mlir::Operation *, Key>, std::unique_ptr<ForwardSegment>>
       forwards;
+  std::map<std::pair<mlir::Operation *, Key>, SegmentOp> accumulations;
   std::map<std::string, unsigned> names;
 };
+
+/// (terms, accumulators) of some parameters of a layer -> accumulators, in
+/// place, where the plan lets them rest.
+SegmentOp makeAccumulateSegment(mlir::ModuleOp module, LayerOp layer,
+                                llvm::ArrayRef<unsigned> arguments,
+                                llvm::StringRef name);
 
 /// The segments' makers. `name` is the symbol, without suffix for derivatives.
 mlir::FailureOr<LayerDerivative> differentiateLayer(mlir::ModuleOp module,

@@ -33,6 +33,15 @@ FunctionBuilder OptimizerSegments::open(LayerOp layer, StringRef direction) {
                                   layer.getSymNameAttr());
 }
 
+/// The key of what does not depend on how many segments use a parameter.
+std::vector<OwnedParameter>
+OptimizerSegments::withoutAccumulators(ArrayRef<OwnedParameter> owned) {
+  Owned key(owned.begin(), owned.end());
+  for (OwnedParameter &parameter : key)
+    parameter.numAccumulators = 0;
+  return key;
+}
+
 //===----------------------------------------------------------------------===//
 // reduce
 //===----------------------------------------------------------------------===//
@@ -55,11 +64,30 @@ SegmentOp OptimizerSegments::reduce(LayerOp layer,
     }
     gradients.push_back(gradient);
   }
+  for (auto [parameter, gradient] : llvm::zip(owned, gradients))
+    f.addResult(gradient, attributesOf(layer, parameter.argument, role::grad));
+  return segment = f.finishSegment();
+}
+
+//===----------------------------------------------------------------------===//
+// norm
+//===----------------------------------------------------------------------===//
+
+SegmentOp OptimizerSegments::norm(LayerOp layer,
+                                  ArrayRef<OwnedParameter> owned) {
+  SegmentOp &segment = norms[{layer, withoutAccumulators(owned)}];
+  if (segment)
+    return segment;
+  FunctionBuilder f = open(layer, "norm");
+  SmallVector<Value> gradients;
+  for (const OwnedParameter &parameter : owned)
+    gradients.push_back(
+        f.addArgument(layer.getArgumentTypes()[parameter.argument],
+                      attributesOf(layer, parameter.argument, role::grad)));
   ValueAttributes partial(f.getContext(), role::partialScalar);
   Type scalar = RankedTensorType::get({}, f.b.getF32Type());
   Value normSquared = f.addArgument(scalar, partial);
-  for (auto [parameter, gradient] : llvm::zip(owned, gradients)) {
-    f.addResult(gradient, attributesOf(layer, parameter.argument, role::grad));
+  for (Value gradient : gradients) {
     Writer w(f.b, f.getLoc(), adjoint::typeOf(gradient).getElementType());
     auto all = llvm::seq<int64_t>(0, adjoint::typeOf(gradient).getRank());
     normSquared = w.add(normSquared,
@@ -99,10 +127,7 @@ SmallVector<Value> OptimizerSegments::step(FunctionBuilder &f, LayerOp layer,
 
 SegmentOp OptimizerSegments::update(LayerOp layer,
                                     ArrayRef<OwnedParameter> owned) {
-  Owned key(owned.begin(), owned.end());
-  for (OwnedParameter &parameter : key)
-    parameter.numAccumulators = 0; // does not matter here
-  SegmentOp &segment = updates[{layer, key}];
+  SegmentOp &segment = updates[{layer, withoutAccumulators(owned)}];
   if (segment)
     return segment;
   FunctionBuilder f = open(layer, "update");

@@ -34,8 +34,11 @@ public:
     return optimizer.kind == OptimizerKind::AdamW ? 2 : 1;
   }
 
-  /// (accumulators of every parameter, normsq) -> (gradients, normsq').
+  /// Accumulators of every parameter -> gradients.
   SegmentOp reduce(LayerOp layer, llvm::ArrayRef<OwnedParameter> owned);
+  /// (gradients, normsq) -> normsq'. Apart from `reduce`, so that sums over
+  /// ranks stand together and can go on while others are computed.
+  SegmentOp norm(LayerOp layer, llvm::ArrayRef<OwnedParameter> owned);
   /// (parameters, gradients, first moments, [second moments,] hyper, gscale,
   /// ok)
   /// -> (parameters, first moments[, second moments]), in place.
@@ -44,6 +47,7 @@ public:
 private:
   using Owned = std::vector<OwnedParameter>;
   using Cache = std::map<std::pair<mlir::Operation *, Owned>, SegmentOp>;
+  static Owned withoutAccumulators(llvm::ArrayRef<OwnedParameter> owned);
   FunctionBuilder open(LayerOp layer, llvm::StringRef direction);
   llvm::SmallVector<mlir::Value> step(FunctionBuilder &f, LayerOp layer,
                                       unsigned argument,
@@ -51,7 +55,7 @@ private:
 
   mlir::ModuleOp module;
   Recipe::Optimizer optimizer;
-  Cache reduces, updates;
+  Cache reduces, norms, updates;
   std::map<std::string, unsigned> names;
 };
 

@@ -1,9 +1,10 @@
-//===- ParameterGather.h - parameters made whole for a while ----*- C++ -*-===//
+//===- ParameterGather.h - working copies of parameters ---------*- C++ -*-===//
 //
-// Parameters that rest sharded are gathered where a pass uses them, unless the
-// plan wants them gathered once per step or once per micro-batch: then a
-// segment per owner makes them as they are used, and the layers read its
-// results.
+// A parameter rests where the optimizer's state does; the layers work on a copy
+// of it. A segment per owner makes the copies at the start of a step, as the
+// layers use them or, for parameters that rest sharded between passes, as they
+// rest: those are gathered where a pass uses them, or by one more segment
+// before the first forward of a micro-batch that reads them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef STRETTO_LIB_TRANSFORMS_DERIVE_PARAMETERGATHER_H
@@ -16,25 +17,32 @@ namespace stretto {
 class ParameterGather {
 public:
   explicit ParameterGather(StepBuilder &step)
-      : step(step), resting(step.parameters),
+      : step(step), resting(step.parameters), kept(step.parameters),
         isGathered(step.context.owners.size()) {}
 
-  /// All that the plan wants gathered once per step.
+  /// The copies that last for the whole step.
   void gatherForStep();
-  /// What the call uses and the plan wants gathered once per micro-batch.
-  void gatherForCall(CallOp call);
+  /// What a pass of `call` needs of these arguments of its layer: for this pass
+  /// alone, or for the rest of the micro-batch.
+  void gatherForPass(CallOp call, llvm::ArrayRef<unsigned> arguments);
+  /// What was gathered for the pass is gone.
+  void endPass() { step.parameters = kept; }
   /// At the end of a micro-batch: the layers see what was there before it.
   void endMicrobatch();
 
 private:
-  using Members = llvm::SmallVector<unsigned>;
-  void gather(const ParameterOwner &owner, llvm::StringRef when);
-  SegmentOp segmentFor(const ParameterOwner &owner, const Members &members);
+  const ParameterOwner &ownerOf(unsigned position) const;
+  void gatherForMicrobatch(const ParameterOwner &owner);
+  /// `when`: what the plan may choose, empty where nothing is chosen.
+  void gather(const ParameterOwner &owner,
+              llvm::ArrayRef<GatheredMember> members, llvm::StringRef when);
+  SegmentOp segmentFor(const ParameterOwner &owner,
+                       llvm::ArrayRef<GatheredMember> members);
 
   StepBuilder &step;
   llvm::SmallVector<TensorRef> resting; // as the micro-batch found them
+  llvm::SmallVector<TensorRef> kept;    // as the pass found them
   llvm::BitVector isGathered;           // owners, in this micro-batch
-  std::map<std::pair<mlir::Operation *, Members>, SegmentOp> segments;
 };
 
 } // namespace stretto

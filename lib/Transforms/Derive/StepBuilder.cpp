@@ -1,6 +1,7 @@
 //===- StepBuilder.cpp - the body of a step -------------------------------===//
 
 #include "StepBuilder.h"
+#include "ParameterGather.h"
 
 using namespace mlir;
 using namespace stretto;
@@ -50,7 +51,7 @@ static ValueAttributes describe(LayerOp layer, unsigned argument,
     attributes.set(attr::constraint, useOf(layer, argument));
   if (rest)
     attributes.set(attr::constraint,
-                   rest.get(kind == "param" ? "params" : "state"));
+                   rest.get(kind == "param" ? "master" : "state"));
   return attributes;
 }
 
@@ -246,15 +247,18 @@ ForwardPlan::ForwardPlan(StepContext &context, StringRef direction,
   std::reverse(calls.begin(), calls.end());
 }
 
-void ForwardPlan::emit(StepBuilder &step, Environment &environment,
+void ForwardPlan::emit(StepBuilder &step, ParameterGather &gather,
+                       Environment &environment,
                        llvm::DenseMap<Value, Value> &totals) const {
   for (auto [call, segment] : calls) {
+    gather.gatherForPass(call, segment->arguments);
     SmallVector<TensorRef> operands =
         step.operandsOf(call, segment->arguments, environment);
     for (unsigned index : segment->accumulated)
       operands.push_back(totals.lookup(CallOp(call).getResult(index)));
     InvokeOp invocation =
         invoke(step.f.b, segment->segment, operands, CallOp(call).getScope());
+    gather.endPass();
     unsigned position = 0;
     for (unsigned index : segment->results)
       environment[CallOp(call).getResult(index)] =

@@ -27,6 +27,10 @@ struct ParameterOwner {
   unsigned size() const { return arguments.size(); }
 };
 
+/// A parameter of an owner and where a working copy of it lies: a position in
+/// the owner's list and a constraint (as an opaque pointer).
+using GatheredMember = std::pair<unsigned, const void *>;
+
 /// What all steps of a module are built from.
 struct StepContext {
   mlir::ModuleOp module;
@@ -42,6 +46,10 @@ struct StepContext {
 
   /// What is bound as "KIND:…" for an owner: one per layer and kind.
   MembersAttr membersOf(const ParameterOwner &owner, llvm::StringRef kind);
+
+  /// Segments that make working copies, by layer and what they make.
+  std::map<std::pair<mlir::Operation *, std::vector<GatheredMember>>, SegmentOp>
+      gathers;
 
 private:
   std::map<std::tuple<mlir::Operation *, llvm::SmallVector<unsigned>, bool>,
@@ -100,6 +108,8 @@ private:
 /// How a layer uses a parameter: replicated is said, not left open.
 ConstraintAttr useOf(mlir::FunctionOpInterface layer, unsigned argument);
 
+class ParameterGather;
+
 /// The part of the model that some of its values need, run forward only.
 class ForwardPlan {
 public:
@@ -110,7 +120,8 @@ public:
   /// Values of the model that are needed, inputs among them.
   const llvm::DenseSet<mlir::Value> &getNeeded() const { return needed; }
   /// Invokes in order. `totals`: by accumulated value.
-  void emit(StepBuilder &step, Environment &environment,
+  void emit(StepBuilder &step, ParameterGather &gather,
+            Environment &environment,
             llvm::DenseMap<mlir::Value, mlir::Value> &totals) const;
 
 private:

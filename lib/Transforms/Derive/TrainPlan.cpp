@@ -20,7 +20,9 @@ private:
   const LayerFlow &flowOf(LayerOp layer);
   FailureOr<TrainingUse> useOf(CallOp call) const;
   LogicalResult planCall(CallOp call);
-  void assignAccumulators(TrainPlan::Instance &instance);
+  void assignAccumulators(const TrainPlan::Instance &instance,
+                          ArrayRef<unsigned> arguments,
+                          TrainPlan::Instance::Sums &sums);
   void bundleAccumulators();
 
   const ModelGraph &graph;
@@ -96,8 +98,10 @@ LogicalResult Planner::planCall(CallOp call) {
   return success();
 }
 
-void Planner::assignAccumulators(TrainPlan::Instance &instance) {
-  for (unsigned argument : instance.derivative->accumulators) {
+void Planner::assignAccumulators(const TrainPlan::Instance &instance,
+                                 ArrayRef<unsigned> arguments,
+                                 TrainPlan::Instance::Sums &sums) {
+  for (unsigned argument : arguments) {
     unsigned position = graph.positionOf(instance.call, argument);
     auto [it, fresh] =
         slots.try_emplace({position, instance.derivative->backward, argument},
@@ -107,7 +111,7 @@ void Planner::assignAccumulators(TrainPlan::Instance &instance) {
       plan.accumulators.push_back(
           graph.parameters.begin()[position].second.type);
     }
-    instance.accumulators.push_back(it->second);
+    sums.slots.push_back(it->second);
   }
 }
 
@@ -115,8 +119,11 @@ void Planner::assignAccumulators(TrainPlan::Instance &instance) {
 /// the other right after it.
 void Planner::bundleAccumulators() {
   BitVector starts(plan.accumulators.size());
-  for (const TrainPlan::Instance &instance : plan.instances) {
-    ArrayRef<unsigned> slots = instance.accumulators;
+  SmallVector<TrainPlan::Instance::Sums *> updates;
+  for (TrainPlan::Instance &instance : plan.instances)
+    updates.append({&instance.ofBackward, &instance.ofTerms});
+  for (const TrainPlan::Instance::Sums *sums : updates) {
+    ArrayRef<unsigned> slots = sums->slots;
     for (unsigned k = 0; k < slots.size(); ++k) {
       if (k == 0 || slots[k - 1] + 1 != slots[k])
         starts.set(slots[k]);
@@ -130,11 +137,11 @@ void Planner::bundleAccumulators() {
       plan.bundles.push_back(0);
     ++plan.bundles.back();
   }
-  for (TrainPlan::Instance &instance : plan.instances)
-    for (unsigned slot : instance.accumulators) {
-      if (instance.bundles.empty() || starts[slot])
-        instance.bundles.push_back(0);
-      ++instance.bundles.back();
+  for (TrainPlan::Instance::Sums *sums : updates)
+    for (unsigned slot : sums->slots) {
+      if (sums->bundles.empty() || starts[slot])
+        sums->bundles.push_back(0);
+      ++sums->bundles.back();
     }
 }
 
@@ -150,8 +157,11 @@ LogicalResult Planner::run(const LossTerms &loss) {
       return failure();
   std::reverse(plan.instances.begin(), plan.instances.end());
   plan.accumulatorsOf.resize(graph.parameters.size());
-  for (TrainPlan::Instance &instance : plan.instances)
-    assignAccumulators(instance);
+  for (TrainPlan::Instance &instance : plan.instances) {
+    const LayerDerivative &derivative = *instance.derivative;
+    assignAccumulators(instance, derivative.accumulators, instance.ofBackward);
+    assignAccumulators(instance, derivative.terms, instance.ofTerms);
+  }
   bundleAccumulators();
   return success();
 }

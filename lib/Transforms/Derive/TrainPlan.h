@@ -18,11 +18,15 @@ struct TrainPlan {
   struct Instance {
     CallOp call;
     const LayerDerivative *derivative;
-    llvm::SmallVector<unsigned> accumulators; // as backward takes them
-    llvm::SmallVector<unsigned> bundles;      // sizes of the bundles of these
+    /// Accumulators that one segment updates, in its order, and the sizes of
+    /// the bundles of these.
+    struct Sums {
+      llvm::SmallVector<unsigned> slots, bundles;
+    };
+    Sums ofBackward, ofTerms;
   };
-  llvm::SmallVector<Instance> instances; // in forward order
-  llvm::DenseSet<mlir::Value> needed;    // values of the model
+  std::vector<Instance> instances;    // in forward order
+  llvm::DenseSet<mlir::Value> needed; // values of the model
 
   /// Types of the accumulators: one per parameter and way of using it, a tied
   /// parameter has several.

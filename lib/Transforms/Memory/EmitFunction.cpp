@@ -108,11 +108,16 @@ FlatSymbolRefAttr FunctionEmitter::helperSegment(bool fill, uint64_t bytes) {
   return FlatSymbolRefAttr::get(context, segment.getSymName());
 }
 
+/// The fill of zeros where there are none.
+static bool isEmpty(const PlannedCall &call) {
+  return call.storages.empty() && !call.call;
+}
+
 void FunctionEmitter::emitCall(const PlannedStep &step,
                                const PlannedCall &call) {
   MLIRContext *context = builder.getContext();
-  if (call.storages.empty() && !call.call)
-    return; // no zeros to fill
+  if (isEmpty(call))
+    return;
   SmallVector<Attribute> slots;
   for (unsigned storage : call.storages)
     slots.push_back(step.plan.slot(context, storage));
@@ -127,16 +132,23 @@ void FunctionEmitter::emitCall(const PlannedStep &step,
     instance = stepCall.invoke.getInstanceAttr();
     loc = stepCall.invoke.getLoc();
     microbatch = stepCall.microbatch;
-    if (uint64_t bytes = segments.find(stepCall.segment)->second.scratchBytes())
-      scratch = exec::SlotAttr::get(context, exec::Region::Scratch,
-                                    step.plan.scratchOffset(), bytes, 0);
+    if (call.scratch)
+      scratch = step.plan.scratchSlot(context, *call.scratch);
   } else {
     segment = helperSegment(slots.size() == 1,
                             cast<exec::SlotAttr>(slots[0]).getBytes());
   }
+  // Calls are numbered without those that are not there.
+  int64_t missing = isEmpty(step.plan.calls().front());
+  SmallVector<int64_t> after;
+  for (unsigned other : call.after)
+    after.push_back(int64_t(other) - missing);
   exec::CallOp::create(builder, loc, segment, builder.getArrayAttr(slots),
                        scratch, instance, builder.getI64IntegerAttr(microbatch),
-                       IntegerAttr(), DenseI64ArrayAttr());
+                       call.stream ? builder.getI64IntegerAttr(call.stream)
+                                   : IntegerAttr(),
+                       after.empty() ? DenseI64ArrayAttr()
+                                     : builder.getDenseI64ArrayAttr(after));
 }
 
 void FunctionEmitter::emitBindings(const PlannedStep &planned) {
@@ -262,13 +274,23 @@ void FunctionEmitter::emitParameters(ArrayRef<PlannedStep> steps,
 
 void FunctionEmitter::emitRegions(ArrayRef<PlannedStep> steps,
                                   const PersistentMemory &persistent) {
+  // Functions run one after another: what is alive when most is, is so in one.
+  const PlannedStep *fullest =
+      steps.empty()
+          ? nullptr
+          : &*llvm::max_element(steps, [](const auto &a, const auto &b) {
+              return a.plan.mostAlive() < b.plan.mostAlive();
+            });
   for (unsigned i = 0; i < numRegions; ++i) {
     auto region = exec::Region(i);
     RegionUse use = {persistent.bytes(region), persistent.bytes(region)};
     for (const PlannedStep &step : steps)
       use.fit(step.plan.use(region));
+    if (fullest && exec::isTransient(region))
+      use.live = fullest->plan.use(region).live;
     if (use.bytes)
-      exec::RegionOp::create(builder, builder.getUnknownLoc(), region,
-                             use.bytes, builder.getI64IntegerAttr(use.live));
+      exec::RegionOp::create(
+          builder, builder.getUnknownLoc(), region, use.bytes,
+          use.live ? builder.getI64IntegerAttr(use.live) : IntegerAttr());
   }
 }

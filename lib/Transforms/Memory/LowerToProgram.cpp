@@ -2,6 +2,7 @@
 
 #include "EmitFunction.h"
 #include "StepFlow.h"
+#include "StepSchedule.h"
 
 #include "stretto/Dialect/Stretto/Transforms/Unbundle.h"
 #include "stretto/Transforms/Memory/Passes.h"
@@ -91,6 +92,7 @@ private:
       if (failed(calls))
         return failure();
       auto kept = std::make_unique<StepCalls>(std::move(*calls));
+      scheduleStep(*kept, segments, overlapOf(module));
       FailureOr<StepPlan> plan =
           StepPlan::make(step, *kept, segments, persistent);
       if (failed(plan))

@@ -3,6 +3,7 @@
 #include "stretto/Transforms/Memory/Packing.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 #include <numeric>
 
 using namespace llvm;
@@ -21,60 +22,88 @@ static uint64_t mostAlive(ArrayRef<Lifetime> lifetimes) {
   return most;
 }
 
-namespace {
-/// A placed buffer; the list of them is kept sorted by offset.
-struct Placed {
-  uint64_t offset;
-  Lifetime life;
-};
-} // namespace
-
-/// The smallest gap between contemporaries that holds `life`, else the end of
-/// the highest of them.
-static uint64_t bestGap(ArrayRef<Placed> placed, const Lifetime &life) {
+/// The smallest gap between contemporaries that holds `item`, else the end of
+/// the highest of them. `placed`: indices by offset.
+template <typename Item>
+static uint64_t bestGap(ArrayRef<Item> items, ArrayRef<uint64_t> offsets,
+                        ArrayRef<unsigned> placed, const Item &item) {
   uint64_t best = 0, bestSize = UINT64_MAX, end = 0;
-  for (const Placed &other : placed) {
-    if (!other.life.overlaps(life))
+  for (unsigned index : placed) {
+    const Item &other = items[index];
+    uint64_t offset = offsets[index];
+    if (offset + other.bytes <= end || !other.overlaps(item))
       continue;
-    if (other.offset > end) {
-      uint64_t gap = other.offset - end;
-      if (gap >= life.bytes && gap < bestSize) {
+    if (offset > end) {
+      uint64_t gap = offset - end;
+      if (gap >= item.bytes && gap < bestSize) {
         best = end;
         bestSize = gap;
       }
     }
-    end = std::max(end, other.offset + other.life.bytes);
+    end = offset + other.bytes;
   }
   return bestSize == UINT64_MAX ? end : best;
 }
 
-Packing stretto::pack(ArrayRef<Lifetime> lifetimes, uint64_t alignment) {
-  SmallVector<Lifetime> rounded(lifetimes);
-  for (Lifetime &life : rounded)
-    life.bytes = (life.bytes + alignment - 1) / alignment * alignment;
-  SmallVector<unsigned> order(rounded.size());
+static std::optional<uint64_t> fixedOffset(const Lifetime &) {
+  return std::nullopt;
+}
+static std::optional<uint64_t> fixedOffset(const Tenancy &tenancy) {
+  return tenancy.offset;
+}
+
+/// Those that must lie somewhere, then the largest first.
+template <typename Item>
+static SmallVector<unsigned> orderOf(ArrayRef<Item> items) {
+  SmallVector<unsigned> order(items.size());
   std::iota(order.begin(), order.end(), 0);
   llvm::sort(order, [&](unsigned lhs, unsigned rhs) {
-    if (rounded[lhs].bytes != rounded[rhs].bytes)
-      return rounded[lhs].bytes > rounded[rhs].bytes;
+    bool fixed = fixedOffset(items[lhs]).has_value();
+    if (fixed != fixedOffset(items[rhs]).has_value())
+      return fixed;
+    if (items[lhs].bytes != items[rhs].bytes)
+      return items[lhs].bytes > items[rhs].bytes;
     return lhs < rhs;
   });
+  return order;
+}
 
+template <typename Item>
+static Packing packItems(ArrayRef<Item> given, uint64_t alignment) {
+  SmallVector<Item> items(given);
+  for (Item &item : items)
+    item.bytes = alignTo(item.bytes, alignment);
   Packing packing;
-  packing.live = mostAlive(rounded);
-  packing.offsets.resize(rounded.size());
-  SmallVector<Placed> placed;
-  for (unsigned index : order) {
-    if (rounded[index].bytes == 0)
+  packing.offsets.resize(items.size());
+  SmallVector<unsigned> placed;
+  for (unsigned index : orderOf(ArrayRef(items))) {
+    const Item &item = items[index];
+    if (item.bytes == 0)
       continue;
-    uint64_t offset = bestGap(placed, rounded[index]);
+    std::optional<uint64_t> fixed = fixedOffset(item);
+    uint64_t offset =
+        fixed ? *fixed
+              : bestGap(ArrayRef(items), packing.offsets, placed, item);
     packing.offsets[index] = offset;
-    packing.bytes = std::max(packing.bytes, offset + rounded[index].bytes);
+    packing.bytes = std::max(packing.bytes, offset + item.bytes);
     auto after =
-        llvm::upper_bound(placed, offset, [](uint64_t at, const Placed &other) {
-          return at < other.offset;
+        llvm::upper_bound(placed, offset, [&](uint64_t at, unsigned other) {
+          return at < packing.offsets[other];
         });
-    placed.insert(after, {offset, rounded[index]});
+    placed.insert(after, index);
   }
   return packing;
+}
+
+Packing stretto::pack(ArrayRef<Lifetime> lifetimes, uint64_t alignment) {
+  Packing packing = packItems(lifetimes, alignment);
+  SmallVector<Lifetime> rounded(lifetimes);
+  for (Lifetime &life : rounded)
+    life.bytes = alignTo(life.bytes, alignment);
+  packing.live = mostAlive(rounded);
+  return packing;
+}
+
+Packing stretto::pack(ArrayRef<Tenancy> tenancies, uint64_t alignment) {
+  return packItems(tenancies, alignment);
 }

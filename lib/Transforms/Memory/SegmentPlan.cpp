@@ -90,6 +90,12 @@ const Buffer *SegmentPlan::workspaceOf(Operation *op) const {
   return found == workspaces.end() ? nullptr : &buffers[found->second];
 }
 
+bool SegmentPlan::isEmpty(SegmentOp segment) const {
+  Operation *yield = segment.getBody().front().getTerminator();
+  return &segment.getBody().front().front() == yield &&
+         copiesBefore(yield).empty();
+}
+
 template <typename AttentionT>
 static uint64_t attentionBytes(AttentionT op, bool backward) {
   auto q = cast<RankedTensorType>(op.getQ().getType());

@@ -66,6 +66,8 @@ public:
   static int tiedOperand(mlir::OpResult result);
 
   const ResultPlacement &placement() const { return results; }
+  /// Nothing is done: every result is the storage of an operand, as it is.
+  bool isEmpty(SegmentOp segment) const;
   uint64_t scratchBytes() const { return scratch; }
 
 private:

@@ -126,6 +126,18 @@ private:
 
 } // namespace
 
+void StepCalls::reorder(ArrayRef<unsigned> order) {
+  SmallVector<StepCall> reordered;
+  for (unsigned index : order)
+    reordered.push_back(std::move(calls[index]));
+  calls = std::move(reordered);
+  for (auto [time, call] : llvm::enumerate(calls))
+    for (unsigned operand : call.operands)
+      values[operand].lastUse = time;
+  for (unsigned value : yields)
+    values[value].lastUse = calls.size();
+}
+
 FailureOr<StepCalls> StepCalls::of(StepOp step, SymbolTable &symbols) {
   StepCalls calls;
   if (failed(Unroller(symbols, calls).run(step)))

@@ -25,6 +25,9 @@ struct StepCall {
   InvokeOp invoke;
   llvm::SmallVector<unsigned> operands, results; ///< values
   int64_t microbatch = 0;
+  unsigned stream = 0;
+  /// Calls before this one that must have ended, whatever it reads or writes.
+  llvm::SmallVector<unsigned, 1> after;
 };
 
 struct StepCalls {
@@ -34,6 +37,9 @@ struct StepCalls {
 
   /// Diagnoses what is no invoke, microbatches loop or zeros.
   static mlir::FailureOr<StepCalls> of(StepOp step, mlir::SymbolTable &symbols);
+
+  /// Puts the calls into the order in which `order` lists their indices.
+  void reorder(llvm::ArrayRef<unsigned> order);
 };
 
 } // namespace stretto

@@ -1,8 +1,6 @@
 //===- StepPlan.cpp - where the tensors of a step live --------------------===//
 
-#include "StepPlan.h"
-
-#include "stretto/Transforms/Memory/Packing.h"
+#include "StepLayout.h"
 
 using namespace mlir;
 using namespace stretto;
@@ -32,10 +30,24 @@ exec::SlotAttr PersistentMemory::slot(MLIRContext *context, StringRef binding,
 
 exec::SlotAttr StepPlan::slot(MLIRContext *context, unsigned index) const {
   const Storage &storage = storages[index];
-  bool reused = storage.region == exec::Region::Activations ||
-                storage.region == exec::Region::Gradients;
+  bool reused = exec::isTransient(storage.region);
   return exec::SlotAttr::get(context, storage.region, storage.offset,
                              storage.bytes, reused ? index + 1 : 0);
+}
+
+exec::SlotAttr StepPlan::scratchSlot(MLIRContext *context,
+                                     unsigned storage) const {
+  return exec::SlotAttr::get(context, exec::Region::Scratch,
+                             storages[storage].offset, storages[storage].bytes,
+                             0);
+}
+
+uint64_t StepPlan::mostAlive() const {
+  uint64_t bytes = 0;
+  for (unsigned i = 0; i < numRegions; ++i)
+    if (exec::isTransient(exec::Region(i)))
+      bytes += uses[i].live;
+  return bytes;
 }
 
 SmallVector<Attribute> StepPlan::argumentSlots(MLIRContext *context,
@@ -74,7 +86,9 @@ public:
       visit(call);
     for (unsigned i = 0; i < calls.yields.size(); ++i)
       placeResult(i);
-    layOut();
+    for (unsigned storage : kept)
+      plan.storages[storage].last = now();
+    StepLayout(plan, segments, zeros, kept).run();
     return success();
   }
 
@@ -141,6 +155,7 @@ private:
       unsigned index =
           newStorage(exec::Region::Gradients, exec::tensorBytes(about.type));
       zeros.push_back(index);
+      plan.storages[index].first = 0; // all are made at once
       return storageOf[value] = index;
     }
     case StepValue::Kind::Argument:
@@ -177,7 +192,7 @@ private:
 
   unsigned copied(unsigned from, exec::Region region) {
     unsigned to = newStorage(region, plan.storages[from].bytes);
-    add({nullptr, {from, to}});
+    add({nullptr, {from, to}, std::nullopt, 0, {}});
     return to;
   }
 
@@ -189,9 +204,24 @@ private:
 
   static exec::Region regionFor(SegmentOp segment, unsigned result) {
     auto role = segment.getResultAttrOfType<StringAttr>(result, attr::role);
-    return role && (role == "accumulator" || role == "grad")
-               ? exec::Region::Gradients
-               : exec::Region::Activations;
+    StringRef name = role ? role.getValue() : StringRef();
+    if (name == "accumulator" || name == "grad")
+      return exec::Region::Gradients;
+    // Copies of parameters, and gradients on their way to be reduced.
+    return name == "param" || name == "term" ? exec::Region::Working
+                                             : exec::Region::Activations;
+  }
+
+  /// Whether the call only says that a storage is another value from now on.
+  bool isEmpty(const StepCall &call) {
+    if (!segments.find(call.segment)->second.isEmpty(call.segment))
+      return false;
+    const ResultPlacement &placement =
+        segments.find(call.segment)->second.placement();
+    return llvm::all_of(placement.argument, [&](unsigned argument) {
+      return argument < call.operands.size() &&
+             mayOverwrite(call, call.operands[argument]);
+    });
   }
 
   void visit(const StepCall &call) {
@@ -201,6 +231,12 @@ private:
     planned.call = &call;
     for (unsigned operand : call.operands)
       planned.storages.push_back(storage(operand));
+    if (isEmpty(call)) {
+      for (auto [i, result] : llvm::enumerate(call.results))
+        storageOf[result] = planned.storages[placement.argument[i]];
+      plannedOf.push_back(now());
+      return;
+    }
     planned.storages.resize(placement.numArguments, none);
     for (unsigned i = 0; i < call.results.size(); ++i) {
       unsigned argument = placement.argument[i];
@@ -216,8 +252,12 @@ private:
                            exec::tensorBytes(calls.values[result].type));
       storageOf[result] = place;
     }
-    scratch =
-        std::max(scratch, segments.find(call.segment)->second.scratchBytes());
+    planned.stream = call.stream;
+    for (unsigned other : call.after)
+      planned.after.push_back(plannedOf[other]);
+    if (uint64_t bytes = segments.find(call.segment)->second.scratchBytes())
+      planned.scratch = newStorage(exec::Region::Scratch, bytes);
+    plannedOf.push_back(now());
     add(std::move(planned));
   }
 
@@ -231,7 +271,7 @@ private:
     auto found = persistentStorage.find(binding);
     if (found != persistentStorage.end()) {
       if (found->second != where)
-        add({nullptr, {where, found->second}});
+        add({nullptr, {where, found->second}, std::nullopt, 0, {}});
       where = found->second;
     } else {
       exec::Region region = binding.starts_with("grad:")
@@ -247,72 +287,6 @@ private:
     plan.results.push_back(where);
   }
 
-  //===--------------------------------------------------------------------===//
-  // Offsets
-  //===--------------------------------------------------------------------===//
-
-  void layOut() {
-    for (unsigned storage : kept)
-      plan.storages[storage].last = now();
-    uint64_t zeroBytes = layOutZeros();
-    for (exec::Region region : {exec::Region::Inputs, exec::Region::Outputs})
-      layOutSequence(region);
-    use(exec::Region::Gradients) = {zeroBytes, zeroBytes};
-    layOutLifetimes(exec::Region::Gradients, zeroBytes);
-    uint64_t end = exec::alignUp(use(exec::Region::Gradients).bytes);
-    layOutLifetimes(exec::Region::Activations, end);
-    end = std::max(end, exec::alignUp(use(exec::Region::Activations).bytes));
-    plan.scratchBegin = scratch ? end : 0;
-    use(exec::Region::Scratch) = {scratch ? end + scratch : 0, scratch};
-  }
-
-  RegionUse &use(exec::Region region) { return plan.uses[unsigned(region)]; }
-
-  /// Zeros lie side by side, so that one fill makes them all.
-  uint64_t layOutZeros() {
-    uint64_t bytes = 0;
-    for (unsigned index : zeros) {
-      plan.storages[index].fixed = true;
-      plan.storages[index].offset = bytes;
-      bytes = exec::alignUp(bytes + plan.storages[index].bytes);
-    }
-    if (bytes == 0)
-      return 0;
-    Storage all;
-    all.region = exec::Region::Gradients;
-    all.bytes = bytes;
-    all.fixed = true;
-    plan.storages.push_back(all);
-    plan.planned[0].storages = {unsigned(plan.storages.size() - 1)};
-    return bytes;
-  }
-
-  void layOutSequence(exec::Region region) {
-    uint64_t bytes = 0;
-    for (Storage &storage : plan.storages) {
-      if (storage.region != region || storage.fixed)
-        continue;
-      storage.offset = bytes;
-      bytes = exec::alignUp(bytes + storage.bytes);
-    }
-    use(region) = {bytes, bytes};
-  }
-
-  void layOutLifetimes(exec::Region region, uint64_t base) {
-    SmallVector<Lifetime> lifetimes;
-    SmallVector<Storage *> packed;
-    for (Storage &storage : plan.storages)
-      if (storage.region == region && !storage.fixed) {
-        lifetimes.push_back({storage.first, storage.last, storage.bytes});
-        packed.push_back(&storage);
-      }
-    Packing packing = pack(lifetimes, exec::bufferAlignment);
-    for (auto [storage, offset] : llvm::zip(packed, packing.offsets))
-      storage->offset = base + offset;
-    if (!packed.empty())
-      use(region) = {base + packing.bytes, use(region).live + packing.live};
-  }
-
   StepOp step;
   const StepCalls &calls;
   const SegmentPlans &segments;
@@ -320,7 +294,7 @@ private:
   StepPlan &plan;
   SmallVector<unsigned> storageOf; // by value
   SmallVector<unsigned> zeros, kept;
-  uint64_t scratch = 0;                        // the most that a call takes
+  SmallVector<unsigned> plannedOf;             // by call
   llvm::StringMap<unsigned> persistentStorage; // by binding
 };
 } // namespace stretto

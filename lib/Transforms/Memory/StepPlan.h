@@ -1,8 +1,9 @@
 //===- StepPlan.h - where the tensors of a step live ------------*- C++ -*-===//
 //
 // Gives every value of an unrolled step a storage in a region, and every
-// storage an offset. What crosses steps (parameters, moments) has one place for
-// all functions; the rest of a function's memory is its own until it ends, and
+// storage an offset, and every call the calls on other streams that it waits
+// for. What crosses steps (parameters, moments) has one place for all
+// functions; the rest of a function's memory is its own until it ends, and
 // functions use the same bytes one after another.
 //
 //===----------------------------------------------------------------------===//
@@ -13,6 +14,7 @@
 #include "StepCalls.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
+#include <optional>
 
 namespace stretto {
 
@@ -51,6 +53,9 @@ private:
 struct PlannedCall {
   const StepCall *call = nullptr;
   llvm::SmallVector<unsigned> storages;
+  std::optional<unsigned> scratch; ///< a storage
+  unsigned stream = 0;
+  llvm::SmallVector<unsigned, 1> after; ///< planned calls on other streams
 };
 
 struct Storage {
@@ -75,18 +80,20 @@ public:
   exec::SlotAttr resultSlot(mlir::MLIRContext *context, unsigned result) const {
     return slot(context, results[result]);
   }
+  exec::SlotAttr scratchSlot(mlir::MLIRContext *context,
+                             unsigned storage) const;
   RegionUse use(exec::Region region) const { return uses[unsigned(region)]; }
-  /// Where the scratch of every call begins.
-  uint64_t scratchOffset() const { return scratchBegin; }
+  /// Bytes alive in the regions that share a range, when most are.
+  uint64_t mostAlive() const;
 
 private:
   friend class StepPlanner;
+  friend class StepLayout;
   llvm::SmallVector<Storage> storages;
   llvm::SmallVector<PlannedCall> planned;
   llvm::SmallVector<llvm::SmallVector<unsigned>> arguments; // storages
   llvm::SmallVector<unsigned> results;                      // storages
   RegionUse uses[numRegions];
-  uint64_t scratchBegin = 0;
 };
 
 } // namespace stretto

@@ -267,7 +267,8 @@ FailureOr<DistAttr> StepAssigner::wantedResult(InvokeOp invoke,
     return getDist(tensorTypesOf(type)[std::max(gradient.member, 0)]);
   }
   bool restsApart = bool(segment.getResultAttr(index, attr::rest));
-  if (name == "saved" || (name == "accumulator" && !restsApart))
+  if (name == "saved" || name == "term" ||
+      (name == "accumulator" && !restsApart))
     return DistAttr();
   if (auto alias = segment.getResultAttrOfType<IntegerAttr>(index, attr::alias))
     return arguments[alias.getInt()];

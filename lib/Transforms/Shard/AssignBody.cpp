@@ -44,8 +44,6 @@ LogicalResult BodyAssigner::run(ArrayRef<DistAttr> arguments,
         return failure();
       break;
     }
-    if (failed(gatherParameters(op)))
-      return failure();
     // Decomposition puts new operations before `op`: go on with the first.
     Operation *before = op->getPrevNode();
     if (auto ruled = dyn_cast<ShardingRule>(op);
@@ -358,8 +356,8 @@ LogicalResult BodyAssigner::visitYield(YieldOp yield,
     DistAttr has = getDist(operand.get());
     if (!has)
       return segment.emitOpError("result ") << i << " has no distribution";
-    bool mayBePartial =
-        roleName == "accumulator" || tensor(operand.get()).getRank() == 0;
+    bool mayBePartial = llvm::is_contained({"accumulator", "term"}, roleName) ||
+                        tensor(operand.get()).getRank() == 0;
     if (!wanted && has.isPartial() && !mayBePartial)
       wanted = has.withoutPartial();
     // State goes where its owner has it; else open dimensions keep their axes.
@@ -373,7 +371,8 @@ LogicalResult BodyAssigner::visitYield(YieldOp yield,
       operand.set(reshard(operand.get(), wanted,
                           "result " + Twine(i) + " (" + roleName + ") of " +
                               segment.getSymName()));
-    if (llvm::is_contained({"cotangent", "accumulator", "grad"}, roleName))
+    if (llvm::is_contained({"cotangent", "accumulator", "term", "grad"},
+                           roleName))
       operand.set(zeroPadding(operand.get()));
   }
   return success();

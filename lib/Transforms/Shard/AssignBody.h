@@ -40,7 +40,6 @@ private:
                                  llvm::ArrayRef<DistAttr> results);
   bool takeFromOther(mlir::Operation *op);
   bool addWhereItRests(mlir::Operation *op);
-  mlir::LogicalResult gatherParameters(mlir::Operation *op);
   llvm::SmallVector<DistAttr> asDecided(mlir::Operation *op,
                                         const OpRule &rule) const;
   bool decompose(mlir::Operation *op, const OpRule &rule);
@@ -85,7 +84,6 @@ private:
   const MoveCost &cost;
   llvm::DenseMap<mlir::Value, unsigned> ages; // place in the function
   llvm::DenseMap<std::pair<mlir::Value, DistAttr>, mlir::Value> resharded;
-  llvm::DenseSet<mlir::Value> gathered; // parameters, from where they rest
 };
 
 } // namespace stretto::shard

@@ -43,7 +43,7 @@ bool PaddingState::ofArgument(BlockArgument argument) {
   auto role =
       segment.getArgAttrOfType<StringAttr>(argument.getArgNumber(), attr::role);
   return role && llvm::is_contained({"param", "cotangent", "accumulator",
-                                     "grad", "moment", "input"},
+                                     "term", "grad", "moment", "input"},
                                     role.getValue());
 }
 

@@ -23,7 +23,7 @@ std::string Reasons::nameOf(Value value) const {
   auto role = segment.getArgAttrOfType<StringAttr>(index, attr::role);
   auto param = segment.getArgAttrOfType<StringAttr>(index, attr::param);
   std::string text = role ? role.getValue().str() : "argument";
-  if (text == "accumulator")
+  if (text == "accumulator" || text == "term")
     text = "gradient";
   if (param)
     return text + " of " + param.getValue().str();

@@ -297,8 +297,9 @@ TEST(Depth, AddsInvocationsOnly) {
   Sizes shallow = sizesOfGpt(4), deep = sizesOfGpt(64);
   EXPECT_EQ(shallow.inSegments, deep.inSegments);
   EXPECT_EQ(shallow.inSteps, deep.inSteps);
-  // Forward, backward, reduce, update, eval and predict of 60 more layers.
-  EXPECT_EQ(deep.invokes - shallow.invokes, 60 * 6);
+  // Forward, backward, reduce, norm, update, eval and predict of 60 more
+  // layers.
+  EXPECT_EQ(deep.invokes - shallow.invokes, 60 * 7);
   // Parameters and two moments come and go, gradients go; in @eval and @predict
   // parameters come: bundles, however many parameters a layer has.
   EXPECT_EQ(deep.bound - shallow.bound, 60 * (3 + 4 + 1 + 1));

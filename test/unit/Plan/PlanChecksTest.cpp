@@ -76,9 +76,7 @@ TEST(PlanImplemented, TheRestIsRefusedByName) {
             "implemented yet; use 'pp: 1' and put the ranks on dp or tp\n");
   struct Case {
     const char *line, *name;
-  } cases[] = {{"overlap: { bucket: 1MiB }", "'overlap'"},
-               {"overlap: { prefetch: 0 }", "'overlap'"},
-               {"pipeline: { schedule: zb }", "'pipeline'"},
+  } cases[] = {{"pipeline: { schedule: zb }", "'pipeline'"},
                {"mesh: { ep: 2 }\nshard: [{ expert: ep }]", "'expert'"},
                {"mesh: { tp: 2 }\nshard: [{ embed: { residual: tp } }]",
                 "'embed: { residual: ... }'"}};

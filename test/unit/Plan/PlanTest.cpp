@@ -145,6 +145,9 @@ TEST(Plan, ErrorsSayWhereWhatAndHow) {
   EXPECT_EQ(errorsOf("plan: 1\noverlapp: {}\n"),
             "p.yaml:2:1: error: unknown key 'overlapp'; did you mean "
             "'overlap'?\n");
+  EXPECT_EQ(errorsOf("plan: 1\noverlap: no\n"),
+            "p.yaml:2:10: error: 'overlap' must be none or { bucket: 25MiB, "
+            "prefetch: 1 }, got 'no'\n");
   EXPECT_EQ(errorsOf("plan: 1\noverlap: { bucket: 25MiBs }\n"),
             "p.yaml:2:20: error: 'overlap.bucket' must be a size in bytes such "
             "as 25MiB, got '25MiBs'\n");

@@ -97,6 +97,7 @@ private:
     auto invoke = InvokeOp::create(
         b, op.getLoc(), tensorTypesOf(op.getResultTypes()), op.getCallee(),
         lookup(op.getTensorOperands()), op.getInstance(), ArrayAttr());
+    invoke->setDiscardableAttrs(op->getDiscardableAttrDictionary());
     replace(op, invoke.getResults());
   }
 

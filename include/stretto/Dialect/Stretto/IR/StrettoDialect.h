@@ -33,6 +33,12 @@ constexpr llvm::StringLiteral param = "stretto.param";
 constexpr llvm::StringLiteral init = "stretto.init";
 constexpr llvm::StringLiteral noDecay = "stretto.no_decay";
 constexpr llvm::StringLiteral constraint = "stretto.constraint";
+/// Of an invoke that gathers parameters: "step", "microbatch" or "pass", where
+/// the plan may choose.
+constexpr llvm::StringLiteral gather = "stretto.gather";
+/// Of the module: bytes of a reduction bucket and passes that parameters are
+/// gathered ahead, `{bucket = 26214400, prefetch = 1}`. Absent: no overlap.
+constexpr llvm::StringLiteral overlap = "stretto.overlap";
 /// Where a parameter's state rests, when not as the parameter is used.
 constexpr llvm::StringLiteral rest = "stretto.rest";
 constexpr llvm::StringLiteral role = "stretto.role";
