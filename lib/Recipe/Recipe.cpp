@@ -71,6 +71,7 @@ std::string Recipe::toYaml() const {
      << "seed: " << seed << "\n"
      << "precision: { params: " << stringify(precision.params)
      << ", compute: " << stringify(precision.compute)
+     << ", gradients: " << stringify(precision.gradients)
      << ", reduce: " << stringify(precision.reduce) << " }\n";
   printOptimizer(optimizer, os);
   os << "schedule: { warmup: " << schedule.warmup

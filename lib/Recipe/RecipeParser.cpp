@@ -34,19 +34,41 @@ static void readBatch(const YamlNode &node, Recipe &recipe,
   map.finish();
 }
 
-static void readFloatKind(YamlMap &map, llvm::StringRef key, FloatKind &kind) {
-  if (!map.choice<FloatKind>(key, kind, floatNames) || kind == FloatKind::F32)
-    return;
+static void refuseFloatKind(YamlMap &map, llvm::StringRef key, FloatKind kind,
+                            const llvm::Twine &why) {
   (void)map.diagnostics().error(map.find(key)->location,
                                 "'" + map.name(key) + ": " + stringify(kind) +
-                                    "' is not implemented yet; use f32");
+                                    "' " + why);
+}
+
+/// A type that layers compute or gradients are kept in.
+static void readFloatKind(YamlMap &map, llvm::StringRef key, FloatKind &kind) {
+  if (!map.choice<FloatKind>(key, kind, floatNames))
+    return;
+  if (kind == FloatKind::F16)
+    refuseFloatKind(map, key, kind,
+                    "needs dynamic loss scaling, which does not exist; use "
+                    "bf16 (the range of f32, 8 bits of precision) or f32");
+  if (kind == FloatKind::F64)
+    refuseFloatKind(map, key, kind,
+                    "has no kernels; use f32, or judge in f64 with 'stretto "
+                    "check'");
+}
+
+/// The type of parameters at rest: the optimizer adds small changes to them.
+static void readMasterKind(YamlMap &map, llvm::StringRef key, FloatKind &kind) {
+  if (map.choice<FloatKind>(key, kind, floatNames) && kind != FloatKind::F32)
+    refuseFloatKind(map, key, kind,
+                    "would lose the optimizer's small changes; use f32, of "
+                    "which 'compute: bf16' makes 16-bit copies for the layers");
 }
 
 static void readPrecision(const YamlNode &node, Recipe &recipe,
                           Diagnostics &diags) {
   YamlMap map(node, "precision", diags);
-  readFloatKind(map, "params", recipe.precision.params);
+  readMasterKind(map, "params", recipe.precision.params);
   readFloatKind(map, "compute", recipe.precision.compute);
+  readFloatKind(map, "gradients", recipe.precision.gradients);
   readFloatKind(map, "reduce", recipe.precision.reduce);
   map.finish();
 }

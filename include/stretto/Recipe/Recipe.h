@@ -18,7 +18,7 @@
 
 namespace stretto {
 
-/// The types that `precision` may name. Only F32 is implemented.
+/// The types that `precision` may name; F16 and F64 are refused.
 enum class FloatKind { F32, BF16, F16, F64 };
 enum class OptimizerKind { AdamW, Sgd };
 enum class DecayKind { Constant, Linear, Cosine };
@@ -35,9 +35,10 @@ struct Recipe {
   uint64_t seed = 1;
 
   struct Precision {
-    FloatKind params = FloatKind::F32;
-    FloatKind compute = FloatKind::F32;
-    FloatKind reduce = FloatKind::F32;
+    FloatKind params = FloatKind::F32;    // at rest; only F32
+    FloatKind compute = FloatKind::F32;   // what layers read and write
+    FloatKind gradients = FloatKind::F32; // in which they are accumulated
+    FloatKind reduce = FloatKind::F32;    // in which ranks add them
   } precision;
 
   struct Optimizer {

@@ -117,6 +117,11 @@ static void visitEntries(Visitor &visitor, Applied &applied, double &minLr,
   visitor.entry("sequence", recipe.sequence);
   visitor.entry("steps", recipe.steps);
   visitor.entry("seed", recipe.seed);
+  auto &precision = recipe.precision;
+  for (auto [name, kind] : {std::pair("compute", &precision.compute),
+                            std::pair("gradients", &precision.gradients),
+                            std::pair("reduce", &precision.reduce)})
+    visitor.entry(name, *kind, ArrayRef({FloatKind::F32, FloatKind::BF16}));
   auto &optimizer = recipe.optimizer;
   visitor.entry("optimizer", optimizer.kind,
                 ArrayRef({OptimizerKind::AdamW, OptimizerKind::Sgd}));

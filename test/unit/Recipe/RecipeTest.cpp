@@ -33,7 +33,7 @@ batch: { global: 6 }
 sequence: 33
 steps: 9
 seed: 18446744073709551615
-precision: { params: f32, compute: f32, reduce: f32 }
+precision: { params: f32, compute: bf16, gradients: bf16, reduce: f32 }
 optimizer: { kind: sgd, lr: 1.5e-3, momentum: 0.9, weight_decay: 0, clip: none }
 schedule: { warmup: 2, decay: linear, min_lr: 1.0e-5, decay_steps: 8 }
 eval: { every: 0, fraction: 0.25 }
@@ -43,6 +43,10 @@ nonfinite: skip
   EXPECT_EQ(recipe.sequence, 33);
   EXPECT_EQ(recipe.steps, 9);
   EXPECT_EQ(recipe.seed, UINT64_MAX);
+  EXPECT_EQ(recipe.precision.params, FloatKind::F32);
+  EXPECT_EQ(recipe.precision.compute, FloatKind::BF16);
+  EXPECT_EQ(recipe.precision.gradients, FloatKind::BF16);
+  EXPECT_EQ(recipe.precision.reduce, FloatKind::F32);
   EXPECT_EQ(recipe.optimizer.kind, OptimizerKind::Sgd);
   EXPECT_EQ(recipe.optimizer.learningRate, 1.5e-3);
   EXPECT_EQ(recipe.optimizer.momentum, 0.9);
@@ -61,6 +65,7 @@ nonfinite: skip
 TEST(Recipe, EffectiveRecipeReadsBackAsItself) {
   for (const char *text :
        {"recipe: 1", "recipe: 1\noptimizer: { kind: sgd, clip: none }",
+        "recipe: 1\nprecision: { compute: bf16, gradients: bf16 }",
         "recipe: 1\nseed: 7\noptimizer: { lr: 0.1, betas: [0.8, 0.99] }"}) {
     std::string printed = parse(text).toYaml();
     EXPECT_EQ(parse(printed).toYaml(), printed);
@@ -100,9 +105,17 @@ TEST(Recipe, ErrorsSayWhereWhatAndHow) {
 }
 
 TEST(Recipe, WhatIsNotThereYetIsRefusedByName) {
-  EXPECT_EQ(errorsOf("recipe: 1\nprecision: { compute: bf16 }\n"),
-            "r.yaml:2:23: error: 'precision.compute: bf16' is not implemented "
-            "yet; use f32\n");
+  EXPECT_EQ(errorsOf("recipe: 1\nprecision: { compute: f16 }\n"),
+            "r.yaml:2:23: error: 'precision.compute: f16' needs dynamic loss "
+            "scaling, which does not exist; use bf16 (the range of f32, 8 bits "
+            "of precision) or f32\n");
+  EXPECT_EQ(errorsOf("recipe: 1\nprecision: { reduce: f64 }\n"),
+            "r.yaml:2:22: error: 'precision.reduce: f64' has no kernels; use "
+            "f32, or judge in f64 with 'stretto check'\n");
+  EXPECT_EQ(errorsOf("recipe: 1\nprecision: { params: bf16 }\n"),
+            "r.yaml:2:22: error: 'precision.params: bf16' would lose the "
+            "optimizer's small changes; use f32, of which 'compute: bf16' "
+            "makes 16-bit copies for the layers\n");
 }
 
 TEST(Recipe, FieldsThatContradictAreErrors) {
