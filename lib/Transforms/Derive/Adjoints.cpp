@@ -1,6 +1,7 @@
 //===- Adjoints.cpp - how adjoints are written ----------------------------===//
 
 #include "Adjoints.h"
+#include "Precision.h"
 #include "stretto/Transforms/Derive/Models.h"
 
 using namespace mlir;
@@ -11,6 +12,8 @@ Value Writer::constant(double value) {
   return ConstantOp::create(b, loc, RankedTensorType::get({}, element),
                             b.getF64FloatAttr(value));
 }
+
+Value Writer::convert(Value x) { return convertTo(b, x, element); }
 
 Value Writer::compare(ComparePredicate predicate, Value x, Value y) {
   return CompareOp::create(

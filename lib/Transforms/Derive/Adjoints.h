@@ -41,6 +41,8 @@ public:
   mlir::Value add(mlir::Value x, double y) { return add(x, constant(y)); }
   mlir::Value mul(mlir::Value x, double y) { return mul(x, constant(y)); }
   mlir::Value neg(mlir::Value x) { return unary<NegOp>(x); }
+  /// x in this element type.
+  mlir::Value convert(mlir::Value x);
   /// 1 - x.
   mlir::Value oneMinus(mlir::Value x) { return sub(constant(1), x); }
 

@@ -83,9 +83,11 @@ struct CrossEntropy
           entropy.getSmoothingAttr(),
           b.getI64IntegerAttr(typeOf(logits).getDimSize(last)), OffsetAttr());
     if (g[1]) {
-      Writer w(b, op);
-      Value p = w.unary<ExpOp>(w.sub(logits, w.spread(lse, logits, last)));
-      Value through = w.mul(w.spread(g[1], logits, last), p);
+      // In the statistics' type, until it meets the other cotangent.
+      Writer w(b, op), wide(b, op->getLoc(), typeOf(lse).getElementType());
+      Value x = wide.convert(logits);
+      Value p = wide.unary<ExpOp>(wide.sub(x, wide.spread(lse, x, last)));
+      Value through = w.convert(wide.mul(wide.spread(g[1], x, last), p));
       total = total ? w.add(total, through) : through;
     }
     return {total, Value()};

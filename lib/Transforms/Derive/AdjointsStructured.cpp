@@ -21,13 +21,14 @@ struct Einsum : Differentiable::ExternalModel<Einsum, EinsumOp> {
   Cotangents vjp(Operation *op, OpBuilder &b, ValueRange g) const {
     auto einsum = cast<EinsumOp>(op);
     EinsumOp::Labels labels = einsum.getLabels();
+    Value dy = Writer(b, op).convert(g[0]);
     auto contract = [&](std::string spec, Value lhs, Value rhs) -> Value {
       return EinsumOp::create(b, op->getLoc(), b.getStringAttr(spec), lhs, rhs);
     };
-    return {contract(einsumSpec(labels.result, labels.rhs, labels.lhs), g[0],
+    return {contract(einsumSpec(labels.result, labels.rhs, labels.lhs), dy,
                      einsum.getRhs()),
             contract(einsumSpec(labels.lhs, labels.result, labels.rhs),
-                     einsum.getLhs(), g[0])};
+                     einsum.getLhs(), dy)};
   }
 };
 
@@ -42,10 +43,10 @@ struct Reduce : Differentiable::ExternalModel<Reduce, ReduceOp> {
     }
     switch (reduce.getKind()) {
     case ReduceKind::Sum:
-      return {w.spread(g[0], reduce.getX(), reduce.getDims())};
+      return {w.spread(w.convert(g[0]), reduce.getX(), reduce.getDims())};
     case ReduceKind::Max:
     case ReduceKind::Min:
-      return {ofExtremum(reduce, w, g[0])};
+      return {ofExtremum(reduce, w, w.convert(g[0]))};
     case ReduceKind::Prod:
     case ReduceKind::And:
     case ReduceKind::Or:
@@ -61,7 +62,7 @@ private:
     Value x = reduce.getX();
     ArrayRef<int64_t> dims = reduce.getDims();
     Value chosen = w.compare(ComparePredicate::EQ, x,
-                             w.spread(reduce.getResult(), x, dims));
+                             w.spread(w.convert(reduce.getResult()), x, dims));
     Value ones =
         w.spread(w.constant(1), x,
                  llvm::to_vector(llvm::seq<int64_t>(0, typeOf(x).getRank())));

@@ -6,6 +6,21 @@
 using namespace mlir;
 using namespace stretto;
 
+/// Outputs have the type that parameters rest in, whatever layers compute in.
+static Value inRestType(StepBuilder &step, Value output) {
+  const Precision &precision = step.context.precision;
+  if (!isFloatTensor(output) || elementOf(output) != precision.getCompute() ||
+      !precision.isMixed())
+    return output;
+  FunctionBuilder f = FunctionBuilder::segment(
+      step.context.module, output.getLoc(),
+      "output." + Twine(step.f.getNumResults()), "eval");
+  ValueAttributes attributes(f.getContext(), role::activation);
+  Value argument = f.addArgument(output.getType(), attributes);
+  f.addResult(convertTo(f.b, argument, precision.getRest()), attributes);
+  return invoke(step.f.b, f.finishSegment(), {output}, "output").getResult(0);
+}
+
 /// Counts and sums are added up in one loop: nothing waits for the counts.
 void stretto::buildEvalStep(StepContext &context) {
   const LossTerms &loss = context.loss;
@@ -76,6 +91,6 @@ void stretto::buildPredictStep(StepContext &context) {
                   gather.endMicrobatch();
                 });
   for (auto [output, result] : llvm::zip(context.graph.outputs, results))
-    step.addOutput(result, OutputOp(output).getName());
+    step.addOutput(inRestType(step, result), OutputOp(output).getName());
   step.f.finish();
 }

@@ -18,7 +18,7 @@ class TrainBuilder {
 public:
   TrainBuilder(StepContext &context, TrainPlan plan)
       : context(context), plan(std::move(plan)), step(context, "train"),
-        optimizer(context.module, context.applied.recipe),
+        optimizer(context.module, context.applied.recipe, context.precision),
         cotangentSums(context.module) {}
 
   void build();
@@ -265,7 +265,8 @@ Value TrainBuilder::reduceGradients() {
       for (unsigned slot : slots)
         operands.push_back(accumulators[slot]);
       if (slots.empty())
-        operands.push_back(step.zeros(parameters[owner.first + k].getType()));
+        operands.push_back(step.zeros(
+            context.precision.gradient(parameters[owner.first + k].getType())));
     }
     StringRef scope = CallOp(owner.call).getScope();
     SmallVector<OwnedParameter> owned = ownedBy(owner);

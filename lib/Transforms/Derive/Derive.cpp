@@ -72,7 +72,11 @@ private:
     if (failed(applied) || failed(graph) || failed(checkReady(*graph)) ||
         failed(verifyNoCoupling(module, *graph)))
       return failure();
+    Precision precision(module.getContext(), applied->recipe.precision);
     settleResting(module, applied->microbatches);
+    graph = narrowLayers(std::move(*graph), precision);
+    if (failed(graph))
+      return failure();
     StepContext context(module, *graph, *applied);
     context.seed = makeSeedSegment(module, context.loss);
     context.lossAdd =

@@ -19,8 +19,8 @@ namespace {
 class Differentiator {
 public:
   Differentiator(ModuleOp module, LayerOp layer, const TrainingUse &use,
-                 StringRef name)
-      : module(module), use(use), name(name),
+                 const Precision &precision, StringRef name)
+      : module(module), use(use), precision(precision), name(name),
         body(layer, LayerBody::Randomness::Keyed),
         source(layer.getSymNameAttr()) {}
 
@@ -38,6 +38,9 @@ public:
 private:
   LogicalResult writeAdjoint();
   void collectGradients(ReverseSweep &sweep, OpBuilder &b);
+  Type sumType(unsigned parameter) const;
+  SmallVector<Value> cotangentsOf(ReverseSweep &sweep, OpBuilder &b);
+  Value accumulate(unsigned parameter, Value gradient, OpBuilder &b);
   Slice chooseSaved();
   void emitForward();
   void emitBackward(const Slice &backward);
@@ -52,6 +55,7 @@ private:
 
   ModuleOp module;
   const TrainingUse &use;
+  const Precision &precision;
   StringRef name;
   LayerBody body;
   StringAttr source;
@@ -88,29 +92,60 @@ LogicalResult Differentiator::writeAdjoint() {
   return success();
 }
 
+/// The accumulator of a parameter after `gradient` was added to it.
+Value Differentiator::accumulate(unsigned parameter, Value gradient,
+                                 OpBuilder &b) {
+  Value accumulator =
+      body.block().addArgument(gradient.getType(), gradient.getLoc());
+  accumulators[parameter] = accumulator;
+  derivative.accumulators.push_back(parameter);
+  return AddOp::create(b, gradient.getLoc(), accumulator, gradient);
+}
+
+/// The type of what backward makes of a parameter's gradient: the first sum.
+Type Differentiator::sumType(unsigned parameter) const {
+  return body.reducesTerms(parameter) ? precision.getReduce()
+                                      : precision.getGradients();
+}
+
+/// The cotangents of the arguments, null where there is none. Those of
+/// parameters are not rounded where their sums are wider than what the layer
+/// computes in.
+SmallVector<Value> Differentiator::cotangentsOf(ReverseSweep &sweep,
+                                                OpBuilder &b) {
+  Widener widener(precision.getCompute(), precision.getRest(),
+                  /*shared=*/false);
+  SmallVector<Value> cotangents;
+  for (unsigned i = 0; i < body.getNumArguments(); ++i)
+    cotangents.push_back(sweep.cotangentOf(argument(i)));
+  for (auto [i, cotangent] : llvm::enumerate(cotangents))
+    if (cotangent && !body.isActivation(i) && precision.isMixed() &&
+        sumType(i) == precision.getRest())
+      cotangent = widener.widen(cotangent);
+  for (auto [i, cotangent] : llvm::enumerate(cotangents))
+    if (cotangent)
+      cotangent = body.isActivation(i)
+                      ? convertTo(b, cotangent, elementOf(argument(i)))
+                      : convertTo(b, cotangent, sumType(i),
+                                  /*roundsParts=*/true);
+  return cotangents;
+}
+
 /// Cotangents of activations as they are, those of parameters added to their
 /// accumulators or, where they are reduced first, as terms of the sum.
 void Differentiator::collectGradients(ReverseSweep &sweep, OpBuilder &b) {
-  for (unsigned i = 0; i < body.getNumArguments(); ++i) {
-    Value cotangent = sweep.cotangentOf(argument(i));
+  for (auto [i, cotangent] : llvm::enumerate(cotangentsOf(sweep, b))) {
     if (!cotangent)
       continue;
     if (body.isActivation(i)) {
       derivative.gradients.push_back(i);
       roots.push_back(cotangent);
-      continue;
-    }
-    if (body.reducesTerms(i)) {
+    } else if (body.reducesTerms(i)) {
       derivative.terms.push_back(i);
       terms.push_back(cotangent);
-      continue;
+    } else {
+      roots.push_back(accumulate(i, cotangent, b));
     }
-    Value accumulator =
-        body.block().addArgument(cotangent.getType(), cotangent.getLoc());
-    accumulators[i] = accumulator;
-    derivative.accumulators.push_back(i);
-    roots.push_back(
-        AddOp::create(b, cotangent.getLoc(), accumulator, cotangent));
   }
   llvm::append_range(roots, terms);
 }
@@ -228,11 +263,11 @@ void Differentiator::emitBackward(const Slice &backward) {
   derivative.backward = f.finishSegment();
 }
 
-FailureOr<LayerDerivative> stretto::differentiateLayer(ModuleOp module,
-                                                       LayerOp layer,
-                                                       const TrainingUse &use,
-                                                       StringRef name) {
-  return Differentiator(module, layer, use, name).run();
+FailureOr<LayerDerivative>
+stretto::differentiateLayer(ModuleOp module, LayerOp layer,
+                            const TrainingUse &use, const Precision &precision,
+                            StringRef name) {
+  return Differentiator(module, layer, use, precision, name).run();
 }
 
 //===----------------------------------------------------------------------===//

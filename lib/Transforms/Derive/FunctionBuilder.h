@@ -79,6 +79,7 @@ public:
   SegmentOp finishSegment();
 
   unsigned getNumArguments() const { return argumentAttributes.size(); }
+  unsigned getNumResults() const { return results.size(); }
   mlir::MLIRContext *getContext() { return b.getContext(); }
   mlir::Location getLoc() { return function.getLoc(); }
 

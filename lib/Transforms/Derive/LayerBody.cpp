@@ -91,20 +91,21 @@ ValueAttributes LayerBody::savedAttributes(Value value) const {
 
 SegmentOp stretto::makeAccumulateSegment(ModuleOp module, LayerOp layer,
                                          ArrayRef<unsigned> arguments,
+                                         const Precision &precision,
                                          StringRef name) {
   FunctionBuilder f = FunctionBuilder::segment(
       module, layer.getLoc(), name, "accumulate", layer.getSymNameAttr());
-  auto declare = [&](unsigned argument, ValueAttributes attributes) -> Value {
-    return f.addArgument(layer.getArgumentTypes()[argument], attributes);
-  };
+  ArrayRef<Type> types = layer.getArgumentTypes();
   SmallVector<Value> terms;
   for (unsigned i : arguments)
-    terms.push_back(declare(i, attributesOf(layer, i, role::term)));
+    terms.push_back(f.addArgument(precision.term(types[i]),
+                                  attributesOf(layer, i, role::term)));
   for (auto [i, term] : llvm::zip(arguments, terms)) {
     ValueAttributes attributes = attributesOf(layer, i, role::accumulator);
     attributes.set(attr::rest, restOfSums(layer, i));
     unsigned number = f.getNumArguments();
-    Value sum = declare(i, attributes);
+    Value sum = f.addArgument(precision.gradient(types[i]), attributes);
+    term = precision.reduceAt(f.b, term, restOfSums(layer, i));
     f.addResult(AddOp::create(f.b, layer.getLoc(), sum, term),
                 attributes.alias(number));
   }

@@ -28,7 +28,8 @@ LayerSegments::derivative(LayerOp layer, const TrainingUse &use) {
       derivatives[{layer, use.recompute.key(), key}];
   if (entry)
     return entry.get();
-  auto made = differentiateLayer(module, layer, use, nameOf(layer, "fwd"));
+  auto made =
+      differentiateLayer(module, layer, use, precision, nameOf(layer, "fwd"));
   if (failed(made))
     return failure();
   entry = std::make_unique<LayerDerivative>(std::move(*made));
@@ -40,7 +41,7 @@ SegmentOp LayerSegments::accumulate(LayerOp layer,
   Key key(arguments.begin(), arguments.end());
   SegmentOp &entry = accumulations[{layer, key}];
   if (!entry)
-    entry = makeAccumulateSegment(module, layer, arguments,
+    entry = makeAccumulateSegment(module, layer, arguments, precision,
                                   nameOf(layer, "accumulate") + ".accumulate");
   return entry;
 }

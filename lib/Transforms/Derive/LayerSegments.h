@@ -8,6 +8,7 @@
 #ifndef STRETTO_LIB_TRANSFORMS_DERIVE_LAYERSEGMENTS_H
 #define STRETTO_LIB_TRANSFORMS_DERIVE_LAYERSEGMENTS_H
 
+#include "Precision.h"
 #include "stretto/Transforms/Apply/RecomputePolicy.h"
 #include "stretto/Transforms/Derive/SaveChoice.h"
 #include "llvm/ADT/BitVector.h"
@@ -58,12 +59,15 @@ struct ForwardSegment {
 
 class LayerSegments {
 public:
-  explicit LayerSegments(mlir::ModuleOp module) : module(module) {}
+  LayerSegments(mlir::ModuleOp module, const Precision &precision)
+      : precision(precision), module(module) {}
 
   mlir::FailureOr<const LayerDerivative *> derivative(LayerOp layer,
                                                       const TrainingUse &use);
   const ForwardSegment *forward(LayerOp layer, const ForwardUse &use);
   SegmentOp accumulate(LayerOp layer, llvm::ArrayRef<unsigned> arguments);
+
+  const Precision precision;
 
 private:
   using Key = std::vector<unsigned>;
@@ -84,13 +88,13 @@ private:
 /// place, where the plan lets them rest.
 SegmentOp makeAccumulateSegment(mlir::ModuleOp module, LayerOp layer,
                                 llvm::ArrayRef<unsigned> arguments,
+                                const Precision &precision,
                                 llvm::StringRef name);
 
 /// The segments' makers. `name` is the symbol, without suffix for derivatives.
-mlir::FailureOr<LayerDerivative> differentiateLayer(mlir::ModuleOp module,
-                                                    LayerOp layer,
-                                                    const TrainingUse &use,
-                                                    llvm::StringRef name);
+mlir::FailureOr<LayerDerivative>
+differentiateLayer(mlir::ModuleOp module, LayerOp layer, const TrainingUse &use,
+                   const Precision &precision, llvm::StringRef name);
 ForwardSegment makeForwardSegment(mlir::ModuleOp module, LayerOp layer,
                                   const ForwardUse &use, llvm::StringRef name);
 

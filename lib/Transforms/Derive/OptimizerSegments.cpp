@@ -2,6 +2,7 @@
 
 #include "OptimizerSegments.h"
 #include "Adjoints.h"
+#include "StepBuilder.h"
 
 using namespace mlir;
 using namespace stretto;
@@ -54,15 +55,19 @@ SegmentOp OptimizerSegments::reduce(LayerOp layer,
   FunctionBuilder f = open(layer, "reduce");
   SmallVector<Value> gradients;
   for (const OwnedParameter &parameter : owned) {
-    Type type = layer.getArgumentTypes()[parameter.argument];
+    Type type =
+        precision.gradient(layer.getArgumentTypes()[parameter.argument]);
+    ValueAttributes rest =
+        attributesOf(layer, parameter.argument, role::accumulator);
     Value gradient;
     for (unsigned k = 0; k < parameter.numAccumulators; ++k) {
-      Value part = f.addArgument(
-          type, attributesOf(layer, parameter.argument, role::accumulator));
+      Value part = f.addArgument(type, rest);
       gradient =
           gradient ? AddOp::create(f.b, f.getLoc(), gradient, part) : part;
     }
-    gradients.push_back(gradient);
+    auto place = rest.get().getAs<ConstraintAttr>(attr::constraint);
+    gradients.push_back(precision.reduceAt(
+        f.b, gradient, place ? place : useOf(layer, parameter.argument)));
   }
   for (auto [parameter, gradient] : llvm::zip(owned, gradients))
     f.addResult(gradient, attributesOf(layer, parameter.argument, role::grad));
@@ -81,17 +86,18 @@ SegmentOp OptimizerSegments::norm(LayerOp layer,
   FunctionBuilder f = open(layer, "norm");
   SmallVector<Value> gradients;
   for (const OwnedParameter &parameter : owned)
-    gradients.push_back(
-        f.addArgument(layer.getArgumentTypes()[parameter.argument],
-                      attributesOf(layer, parameter.argument, role::grad)));
+    gradients.push_back(f.addArgument(
+        precision.gradient(layer.getArgumentTypes()[parameter.argument]),
+        attributesOf(layer, parameter.argument, role::grad)));
   ValueAttributes partial(f.getContext(), role::partialScalar);
   Type scalar = RankedTensorType::get({}, f.b.getF32Type());
   Value normSquared = f.addArgument(scalar, partial);
   for (Value gradient : gradients) {
-    Writer w(f.b, f.getLoc(), adjoint::typeOf(gradient).getElementType());
+    Writer w(f.b, f.getLoc(), precision.getRest());
     auto all = llvm::seq<int64_t>(0, adjoint::typeOf(gradient).getRank());
-    normSquared = w.add(normSquared,
-                        w.sum(w.mul(gradient, gradient), llvm::to_vector(all)));
+    Value exact = w.convert(gradient);
+    normSquared =
+        w.add(normSquared, w.sum(w.mul(exact, exact), llvm::to_vector(all)));
   }
   f.addResult(normSquared, partial);
   return segment = f.finishSegment();
@@ -135,10 +141,13 @@ SegmentOp OptimizerSegments::update(LayerOp layer,
   SmallVector<SmallVector<Value>> groups;
   auto addGroup = [&](StringRef role) {
     SmallVector<Value> &group = groups.emplace_back();
-    for (const OwnedParameter &parameter : owned)
+    for (const OwnedParameter &parameter : owned) {
+      Type type = layer.getArgumentTypes()[parameter.argument];
       group.push_back(
-          f.addArgument(layer.getArgumentTypes()[parameter.argument],
+          f.addArgument(role == role::grad ? precision.gradient(type)
+                                           : precision.master(type),
                         attributesOf(layer, parameter.argument, role)));
+    }
   };
   addGroup(role::param);
   addGroup(role::grad);
@@ -154,6 +163,7 @@ SegmentOp OptimizerSegments::update(LayerOp layer,
   for (unsigned k = 0; k < owned.size(); ++k) {
     SmallVector<Value> operands = llvm::map_to_vector(
         groups, [&](const SmallVector<Value> &group) { return group[k]; });
+    operands[1] = convertTo(f.b, operands[1], precision.getRest());
     operands.append(std::begin(shared), std::end(shared));
     updated.push_back(step(f, layer, owned[k].argument, operands));
   }

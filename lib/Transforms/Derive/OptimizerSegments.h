@@ -8,6 +8,7 @@
 #define STRETTO_LIB_TRANSFORMS_DERIVE_OPTIMIZERSEGMENTS_H
 
 #include "FunctionBuilder.h"
+#include "Precision.h"
 #include "stretto/Recipe/Recipe.h"
 #include <map>
 
@@ -26,8 +27,9 @@ struct OwnedParameter {
 
 class OptimizerSegments {
 public:
-  OptimizerSegments(mlir::ModuleOp module, const Recipe &recipe)
-      : module(module), optimizer(recipe.optimizer) {}
+  OptimizerSegments(mlir::ModuleOp module, const Recipe &recipe,
+                    const Precision &precision)
+      : module(module), optimizer(recipe.optimizer), precision(precision) {}
 
   /// Moments that the optimizer keeps of every parameter.
   unsigned numMoments() const {
@@ -55,6 +57,7 @@ private:
 
   mlir::ModuleOp module;
   Recipe::Optimizer optimizer;
+  Precision precision;
   Cache reduces, norms, updates;
   std::map<std::string, unsigned> names;
 };

@@ -14,16 +14,23 @@ static bool isGatheredPer(DictionaryAttr rest, StringRef when) {
          rest.getAs<StringAttr>("gather").getValue() == when;
 }
 
-/// Where the copy lies that lasts for a step, or null: it is the parameter.
-static Attribute copyForStep(FunctionOpInterface layer, unsigned argument) {
+/// Where the parameter itself rests.
+static Attribute masterOf(FunctionOpInterface layer, unsigned argument) {
   DictionaryAttr rest = restOf(layer, argument);
-  if (!rest)
-    return {};
-  Attribute master = rest.get("master"), params = rest.get("params");
+  Attribute master = rest ? rest.get("master") : Attribute();
+  return master ? master : Attribute(useOf(layer, argument));
+}
+
+/// Where the copy lies that lasts for a step, or null: it is the parameter.
+/// `isMixed`: the copy is of another type.
+static Attribute copyForStep(FunctionOpInterface layer, unsigned argument,
+                             bool isMixed) {
+  DictionaryAttr rest = restOf(layer, argument);
+  Attribute params = rest ? rest.get("params") : Attribute();
   Attribute copy = params && !isGatheredPer(rest, "step")
                        ? params
                        : Attribute(useOf(layer, argument));
-  return master && master != copy ? copy : Attribute();
+  return isMixed || masterOf(layer, argument) != copy ? copy : Attribute();
 }
 
 /// Where the parameter lies of which a copy is made that lies as `copy`.
@@ -39,8 +46,10 @@ static Attribute restBefore(FunctionOpInterface layer, unsigned argument,
 }
 
 SegmentOp ParameterGather::segmentFor(const ParameterOwner &owner,
-                                      ArrayRef<GatheredMember> members) {
+                                      ArrayRef<GatheredMember> members,
+                                      bool isCopyForStep) {
   LayerOp layer = owner.layer;
+  const Precision &precision = step.context.precision;
   SegmentOp &segment =
       step.context.gathers[{layer, std::vector<GatheredMember>(members)}];
   if (segment)
@@ -58,23 +67,29 @@ SegmentOp ParameterGather::segmentFor(const ParameterOwner &owner,
     attributes.copy(function.getArgAttrDict(argument),
                     {attr::dims, attr::param});
     Attribute wanted = Attribute::getFromOpaquePointer(copy);
+    Type type = layer.getArgumentTypes()[argument];
     ValueAttributes resting = attributes;
     resting.set(attr::rest, restBefore(function, argument, wanted));
-    Value value = f.addArgument(layer.getArgumentTypes()[argument], resting);
-    f.addResult(value, attributes.set(attr::constraint, wanted));
+    if (isCopyForStep && precision.isMixed()) // converted where it rests
+      resting.set(attr::constraint, masterOf(layer, argument));
+    Value value =
+        f.addArgument(isCopyForStep ? precision.master(type) : type, resting);
+    f.addResult(convertTo(f.b, value, elementOf(type)),
+                attributes.set(attr::constraint, wanted));
   }
   return segment = f.finishSegment();
 }
 
 void ParameterGather::gather(const ParameterOwner &owner,
-                             ArrayRef<GatheredMember> members, StringRef when) {
+                             ArrayRef<GatheredMember> members, StringRef when,
+                             bool isCopyForStep) {
   if (members.empty())
     return;
   SmallVector<TensorRef> operands;
   for (auto [member, copy] : members)
     operands.push_back(step.parameters[owner.first + member]);
   InvokeOp gathered =
-      invoke(step.f.b, segmentFor(owner, members), operands,
+      invoke(step.f.b, segmentFor(owner, members, isCopyForStep), operands,
              CallOp(owner.call).getScope(), {unsigned(members.size())});
   if (!when.empty())
     gathered->setAttr(attr::gather, step.f.b.getStringAttr(when));
@@ -87,13 +102,15 @@ void ParameterGather::gatherForStep() {
   for (const ParameterOwner &owner : step.context.owners) {
     SmallVector<GatheredMember> copies, chosen;
     for (auto [member, argument] : llvm::enumerate(owner.arguments))
-      if (Attribute copy = copyForStep(owner.layer, argument)) {
-        bool choice = isGatheredPer(restOf(owner.layer, argument), "step");
+      if (Attribute copy = copyForStep(owner.layer, argument,
+                                       step.context.precision.isMixed())) {
+        DictionaryAttr rest = restOf(owner.layer, argument);
+        bool choice = rest && isGatheredPer(rest, "step");
         (choice ? chosen : copies)
             .push_back({member, copy.getAsOpaquePointer()});
       }
-    gather(owner, copies, "");
-    gather(owner, chosen, "step");
+    gather(owner, copies, "", /*isCopyForStep=*/true);
+    gather(owner, chosen, "step", /*isCopyForStep=*/true);
   }
   resting = step.parameters;
 }

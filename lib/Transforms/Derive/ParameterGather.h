@@ -1,10 +1,11 @@
 //===- ParameterGather.h - working copies of parameters ---------*- C++ -*-===//
 //
-// A parameter rests where the optimizer's state does; the layers work on a copy
-// of it. A segment per owner makes the copies at the start of a step, as the
-// layers use them or, for parameters that rest sharded between passes, as they
-// rest: those are gathered where a pass uses them, or by one more segment
-// before the first forward of a micro-batch that reads them.
+// A parameter rests where the optimizer's state does, in the optimizer's type;
+// the layers work on a copy of it, in the type that they compute in. A segment
+// per owner makes the copies at the start of a step, as the layers use them or,
+// for parameters that rest sharded between passes, as they rest: those are
+// gathered where a pass uses them, or by one more segment before the first
+// forward of a micro-batch that reads them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef STRETTO_LIB_TRANSFORMS_DERIVE_PARAMETERGATHER_H
@@ -35,9 +36,11 @@ private:
   void gatherForMicrobatch(const ParameterOwner &owner);
   /// `when`: what the plan may choose, empty where nothing is chosen.
   void gather(const ParameterOwner &owner,
-              llvm::ArrayRef<GatheredMember> members, llvm::StringRef when);
+              llvm::ArrayRef<GatheredMember> members, llvm::StringRef when,
+              bool isCopyForStep = false);
   SegmentOp segmentFor(const ParameterOwner &owner,
-                       llvm::ArrayRef<GatheredMember> members);
+                       llvm::ArrayRef<GatheredMember> members,
+                       bool isCopyForStep);
 
   StepBuilder &step;
   llvm::SmallVector<TensorRef> resting; // as the micro-batch found them

@@ -2,6 +2,7 @@
 
 #include "stretto/Transforms/Derive/RecomputeFrontier.h"
 #include "TrainPlan.h"
+#include "stretto/Transforms/Apply/ApplyRecipe.h"
 
 #include <map>
 
@@ -33,10 +34,15 @@ stretto::recomputeFrontiers(ModuleOp module) {
         call->setAttr(
             attr::keepBytes,
             builder.getI64IntegerAttr(std::numeric_limits<int64_t>::max()));
+  FailureOr<AppliedRecipe> applied = readRecipeAttribute(*copy);
   FailureOr<ModelGraph> graph = ModelGraph::read(*copy);
+  if (failed(applied) || failed(graph))
+    return failure();
+  Precision precision(copy->getContext(), applied->recipe.precision);
+  graph = narrowLayers(std::move(*graph), precision);
   if (failed(graph))
     return failure();
-  LayerSegments segments(*copy);
+  LayerSegments segments(*copy, precision);
   FailureOr<TrainPlan> plan =
       TrainPlan::make(*graph, LossTerms(*graph), segments);
   if (failed(plan))

@@ -14,8 +14,9 @@ using llvm::BitVector;
 /// Owners come in the order of their calls, as parameters do.
 StepContext::StepContext(ModuleOp module, const ModelGraph &graph,
                          AppliedRecipe applied)
-    : module(module), graph(graph), applied(std::move(applied)), loss(graph),
-      segments(module) {
+    : module(module), graph(graph), applied(std::move(applied)),
+      precision(module.getContext(), this->applied.recipe.precision),
+      loss(graph), segments(module, precision) {
   for (auto [position, entry] : llvm::enumerate(graph.parameters)) {
     const ModelParameter &parameter = entry.second;
     if (owners.empty() || owners.back().call != parameter.owner)
@@ -100,8 +101,9 @@ SmallVector<TensorRef> StepBuilder::addPerParameter(StringRef kind) {
   SmallVector<Value> arguments;
   for (const ParameterOwner &owner : context.owners) {
     ArrayRef<Type> types = LayerOp(owner.layer).getArgumentTypes();
-    auto own = llvm::map_to_vector(owner.arguments,
-                                   [&](unsigned i) { return types[i]; });
+    auto own = llvm::map_to_vector(owner.arguments, [&](unsigned i) {
+      return context.precision.master(types[i]);
+    });
     arguments.push_back(
         f.addArgument(bundleType(own), attributesOf(owner, kind)));
   }

@@ -36,6 +36,7 @@ struct StepContext {
   mlir::ModuleOp module;
   const ModelGraph &graph;
   AppliedRecipe applied;
+  Precision precision;
   LossTerms loss;
   LayerSegments segments;
   SegmentOp seed, lossAdd;
@@ -65,7 +66,8 @@ public:
   StepBuilder(StepContext &context, llvm::StringRef name);
 
   void addParameters();
-  /// One more tensor per parameter, bound as "KIND:NAME".
+  /// One more tensor per parameter, of the type it rests in, bound as
+  /// "KIND:NAME".
   llvm::SmallVector<TensorRef> addPerParameter(llvm::StringRef kind);
   /// The inputs among `needed`, with a leading dimension of `leading`.
   void addInputs(const llvm::DenseSet<mlir::Value> &needed, int64_t leading);

@@ -108,8 +108,8 @@ void Planner::assignAccumulators(const TrainPlan::Instance &instance,
                           plan.accumulators.size());
     if (fresh) {
       plan.accumulatorsOf[position].push_back(plan.accumulators.size());
-      plan.accumulators.push_back(
-          graph.parameters.begin()[position].second.type);
+      plan.accumulators.push_back(segments.precision.gradient(
+          graph.parameters.begin()[position].second.type));
     }
     sums.slots.push_back(it->second);
   }

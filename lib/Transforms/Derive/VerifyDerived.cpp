@@ -31,14 +31,30 @@ static LogicalResult collect(StepOp step, bool results, Bindings &bindings) {
   return success();
 }
 
-/// Parameters and moments come back; every parameter has one gradient.
+static bool sameShapes(Type lhs, Type rhs) {
+  auto tensors = [](Type type) {
+    auto bundle = dyn_cast<TupleType>(type);
+    return bundle ? llvm::to_vector(bundle.getTypes())
+                  : SmallVector<Type>{type};
+  };
+  return llvm::equal(tensors(lhs), tensors(rhs), [](Type l, Type r) {
+    return cast<RankedTensorType>(l).getShape() ==
+           cast<RankedTensorType>(r).getShape();
+  });
+}
+
+/// Parameters and moments come back; every parameter has one gradient, which
+/// may be of another element type.
 static LogicalResult verifyTrain(StepOp step, const Bindings &arguments,
                                  const Bindings &results) {
   auto expect = [&](const Twine &name, Type type) -> LogicalResult {
     auto it = results.find(name.str());
     if (it == results.end())
       return step.emitOpError("does not return '") << name.str() << "'";
-    if (it->second != type)
+    bool agrees = StringRef(name.str()).starts_with("grad:")
+                      ? sameShapes(it->second, type)
+                      : it->second == type;
+    if (!agrees)
       return step.emitOpError("returns '")
              << name.str() << "' as " << it->second << ", expected " << type;
     return success();

@@ -71,8 +71,12 @@ public:
         b, loc, RankedTensorType::get(from.getShape(), element), x,
         roundsParts));
   }
-  /// In the type in which sums and statistics of such values are kept.
-  Value widened(Value x) { return convert(x, statisticsType(elementOf(x))); }
+  /// In the type in which sums and statistics of such values are kept. Users
+  /// convert for themselves: there is no wide copy in memory.
+  Value widened(Value x) {
+    Value wide = convert(x, statisticsType(elementOf(x)));
+    return wide == x ? x : repeated(wide);
+  }
   static Type elementOf(Value x) {
     return cast<RankedTensorType>(x.getType()).getElementType();
   }
