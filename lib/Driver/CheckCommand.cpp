@@ -23,8 +23,6 @@ using namespace stretto::driver;
 static constexpr double maxReferenceFlops = 1.0e9;
 /// One tensor per rank and value: more than these take minutes and gigabytes.
 static constexpr int64_t maxVirtualRanks = 4096;
-/// f32 against f64 over a few steps (issue of accuracy, not of meaning).
-static constexpr double executableTolerance = 2e-4;
 
 namespace {
 struct TemporaryFolder {
@@ -164,9 +162,8 @@ int Check::proveExecutable(Compilation &compilation, ModuleOp derived) {
   for (int64_t step = 1; step <= line.steps; ++step)
     rates.push_back(interp::hyperParameters(derived, step).getFloats()[0]);
   auto replay = interp::UpdateReplay::of(derived, reference->initial);
-  auto compared =
-      compareDumps(folder.path, *reference, rates, executableTolerance,
-                   replay ? &*replay : nullptr, error);
+  auto compared = compareDumps(folder.path, *reference, rates, derived,
+                               replay ? &*replay : nullptr, error);
   if (failed(compared)) {
     err << "error: " << error << "\n";
     return exitRunFailed;

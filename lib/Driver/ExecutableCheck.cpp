@@ -11,6 +11,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace stretto;
@@ -139,6 +140,47 @@ int driver::runExecutable(StringRef executable, StringRef folder, int64_t steps,
   return code < 0 ? exitRunFailed : code;
 }
 
+//===----------------------------------------------------------------------===//
+// Tolerance
+//===----------------------------------------------------------------------===//
+
+/// f32 against f64 over a few steps (issue of accuracy, not of meaning).
+static constexpr double f32Tolerance = 2e-4;
+
+static bool isRounded(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && type.getElementType().isBF16();
+}
+
+/// Values that are rounded to bf16 along the longest chain of operations.
+static int64_t longestChain(SegmentOp segment) {
+  DenseMap<Value, int64_t> depths;
+  int64_t longest = 0;
+  for (Operation &op : segment.getBody().front()) {
+    int64_t before = 0;
+    for (Value operand : op.getOperands())
+      before = std::max(before, depths.lookup(operand));
+    for (Value result : op.getResults()) {
+      depths[result] = before + isRounded(result);
+      longest = std::max(longest, depths[result]);
+    }
+  }
+  return longest;
+}
+
+double driver::executableTolerance(ModuleOp derived) {
+  constexpr double unitRoundoff = 1.0 / 256; // 8 bits of significand
+  llvm::StringMap<int64_t> chains;
+  int64_t roundings = 0;
+  for (auto segment : derived.getOps<SegmentOp>())
+    chains[segment.getSymName()] = longestChain(segment);
+  if (auto train = derived.lookupSymbol<StepOp>("train"))
+    train.walk([&](InvokeOp invoke) {
+      roundings += chains.lookup(invoke.getCallee());
+    });
+  return std::max(f32Tolerance, unitRoundoff * std::sqrt(double(roundings)));
+}
+
 /// Loss and gradient norm of every training step, as outputs of its dump.
 static FailureOr<std::vector<std::map<std::string, Tensor>>>
 readMetrics(StringRef path, std::string &error) {
@@ -169,11 +211,13 @@ readMetrics(StringRef path, std::string &error) {
 
 FailureOr<interp::CheckReport>
 driver::compareDumps(StringRef folder, const interp::Trajectory &reference,
-                     ArrayRef<double> learningRates, double tolerance,
+                     ArrayRef<double> learningRates, ModuleOp derived,
                      interp::UpdateReplay *replay, std::string &error) {
   interp::CheckReport report;
-  report.title = "executable in f32";
-  report.tolerance = tolerance;
+  report.tolerance = executableTolerance(derived);
+  report.title = report.tolerance > f32Tolerance
+                     ? "executable with layers in bf16"
+                     : "executable in f32";
   report.steps = int64_t(reference.steps.size());
   auto metrics = readMetrics(inFolder(folder, "metrics.jsonl"), error);
   if (failed(metrics))
@@ -192,9 +236,9 @@ driver::compareDumps(StringRef folder, const interp::Trajectory &reference,
     if (failed(dump))
       return failure();
     dump->insert((*metrics)[step - 1].begin(), (*metrics)[step - 1].end());
-    for (interp::CheckRow &row :
-         interp::compareWithDump(reference, step, *dump,
-                                 learningRates[step - 1], tolerance, replay)) {
+    for (interp::CheckRow &row : interp::compareWithDump(
+             reference, step, *dump, learningRates[step - 1], report.tolerance,
+             replay, f32Tolerance)) {
       row.step = step;
       report.rows.push_back(row);
     }

@@ -23,11 +23,17 @@ mlir::LogicalResult writeRunInputs(llvm::StringRef folder,
 int runExecutable(llvm::StringRef executable, llvm::StringRef folder,
                   int64_t steps, std::string &error);
 
-/// Compares every dumped step in f32 tolerance. `replay`: see Check.h; null
-/// when the optimizer is not known.
+/// How far the executable's losses and gradients may be from the f64 reference,
+/// relative to their norms. In f32 a constant; where layers compute in bf16,
+/// u sqrt(D) with the unit roundoff u = 2^-8 and D roundings on the longest
+/// path from an input to a gradient (docs/precision.md).
+double executableTolerance(mlir::ModuleOp derived);
+
+/// Compares every dumped step. `replay`: see Check.h; null when the optimizer
+/// is not known.
 mlir::FailureOr<interp::CheckReport>
 compareDumps(llvm::StringRef folder, const interp::Trajectory &reference,
-             llvm::ArrayRef<double> learningRates, double tolerance,
+             llvm::ArrayRef<double> learningRates, mlir::ModuleOp derived,
              interp::UpdateReplay *replay, std::string &error);
 
 } // namespace stretto::driver

@@ -42,6 +42,7 @@ struct Scale {
   int64_t step = 1;
   double tolerance = 0;
   const UpdateReplay *replay = nullptr;
+  double updateTolerance = 0; // of replayed parameters; 0: the same
 };
 } // namespace
 
@@ -52,8 +53,10 @@ static StringRef kindOf(StringRef binding) {
 
 static double boundOf(StringRef binding, const Tensor &reference,
                       const Scale &scale) {
-  double relative =
-      scale.tolerance * std::max(norm(reference), scale.gradientNorm);
+  bool isReplayed =
+      kindOf(binding) == "param" && scale.replay && scale.updateTolerance > 0;
+  double tolerance = isReplayed ? scale.updateTolerance : scale.tolerance;
+  double relative = tolerance * std::max(norm(reference), scale.gradientNorm);
   if (binding == "output:count")
     return 0;
   if (binding == "output:grad_norm")
@@ -61,8 +64,7 @@ static double boundOf(StringRef binding, const Tensor &reference,
   if (kindOf(binding) != "param")
     return relative;
   double root = std::sqrt(double(reference.getNumElements()));
-  return relative +
-         scale.learningRate * root * double(scale.step) * scale.tolerance;
+  return relative + scale.learningRate * root * double(scale.step) * tolerance;
 }
 
 /// What a tensor is compared with: the reference's, or, of a parameter, what
@@ -183,9 +185,10 @@ std::vector<CheckRow>
 interp::compareWithDump(const Trajectory &reference, int64_t t,
                         const std::map<std::string, Tensor> &dump,
                         double learningRate, double tolerance,
-                        UpdateReplay *replay) {
+                        UpdateReplay *replay, double updateTolerance) {
   const StepRecord &record = reference.steps[t - 1];
-  Scale scale{gradientNormOf(record), learningRate, t, tolerance, replay};
+  Scale scale{gradientNormOf(record), learningRate, t, tolerance, replay,
+              updateTolerance};
   if (replay)
     replay->step([&](StringRef name) -> const Tensor * {
       auto found = dump.find(("grad/" + name).str());
@@ -242,7 +245,7 @@ static LogicalResult compareOtherSteps(ModuleOp derived, ModuleOp localized,
     if (failed(want) || failed(got))
       return failure();
     Rows compared;
-    compareRecords(*want, *got, Scale{0, 0, 1, tolerance, nullptr}, compared);
+    compareRecords(*want, *got, Scale{0, 0, 1, tolerance}, compared);
     for (CheckRow &row : compared.take()) {
       row.name = (step.getSymName() + " " + row.name).str();
       rows.push_back(std::move(row));

@@ -83,11 +83,13 @@ readSafetensors(llvm::StringRef path, std::string &error);
 /// "grad/NAME" and "param/NAME" for every gradient and parameter of the
 /// reference; a missing one is a fault. "output/loss" and the like are compared
 /// where they are there. `replay` has made the steps before t and makes this
-/// one.
+/// one; what it makes of the program's own gradients is bounded by
+/// `updateTolerance` (0: `tolerance`), which is that of the optimizer alone.
 std::vector<CheckRow> compareWithDump(const Trajectory &reference, int64_t t,
                                       const std::map<std::string, Tensor> &dump,
                                       double learningRate, double tolerance,
-                                      UpdateReplay *replay = nullptr);
+                                      UpdateReplay *replay = nullptr,
+                                      double updateTolerance = 0);
 
 } // namespace stretto::interp
 
