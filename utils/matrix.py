@@ -2,7 +2,7 @@
 """Proves models equal to one device on many plans with `stretto check`.
 
 One line per case: both halves of the check (virtual ranks in f64, the compiled
-executable in f32) with their worst tensor, as its error over its bound times the
+executable in f32 or bf16) with their worst tensor, as its error over its bound times the
 tolerance; the last line counts. Cases called bug-… break the program first and
 hold when both halves notice. Exit code 0 when all cases hold.
 """
@@ -66,6 +66,7 @@ class Case:
     optimizer: str = "adamw"
     recompute: str = "none"
     zero: str = "0"
+    precision: str = ""  # of the recipe
     more: str = ""  # lines of the plan
     bug: str = ""
     error: str = ""
@@ -107,6 +108,7 @@ class Case:
                 f"optimizer: {{ kind: {self.optimizer}, lr: {self.lr}, "
                 f"weight_decay: 0.1, clip: {self.clip} }}\n"
                 "schedule: { warmup: 2, decay: cosine, min_lr: 1.0e-4 }\n"
+                f"precision: {{ {self.precision} }}\n"
             )
         return ""
 
@@ -335,6 +337,69 @@ def zero_cases():
         )
 
 
+def pairwise(axes):
+    """Few combinations in which every pair of values of two axes occurs: each
+    the best of all by the pairs that it adds (Cohen et al., AETG, 1997)."""
+    names = list(axes)
+    pairs = lambda values: {
+        ((a, values[i]), (b, values[j]))
+        for (i, a), (j, b) in itertools.combinations(enumerate(names), 2)
+    }
+    candidates = [(values, pairs(values)) for values in itertools.product(*axes.values())]
+    missing = set().union(*(found for _, found in candidates))
+    while missing:
+        values, found = max(candidates, key=lambda one: len(one[1] & missing))
+        missing -= found
+        yield dict(zip(names, values))
+
+
+PRECISIONS = {
+    "f32": "",
+    "bf16": "compute: bf16",
+    "bf16-sums": "compute: bf16, gradients: bf16",
+    "bf16-reduce": "compute: bf16, reduce: bf16",
+    "bf16-all": "compute: bf16, gradients: bf16, reduce: bf16",
+    "f32-reduce": "reduce: bf16",
+}
+
+
+def precision_cases():
+    """Types x plans x ZeRO x micro-batches x recompute x models, each pair of
+    values in some case; and what is awkward on purpose."""
+    axes = {
+        "precision": list(PRECISIONS),
+        "plan": ["dp4", "tp4", "dp2-tp2-sp", "dp2-cp2", "node2-dp2-tp2"],
+        "zero": ["0", "1", "2", "3", "{ stage: 3, gather: step, reduce: step }"],
+        "microbatches": [1, 4],
+        "recompute": ["none", "selective", "full"],
+        "model": [("gpt", "tied"), ("llama", "tied"), ("llama", "untied")],
+    }
+    for index, chosen in enumerate(pairwise(axes)):
+        kind, head = chosen["model"]
+        plan, zero = chosen["plan"], chosen["zero"]
+        if plan.startswith("tp"):  # no replicas that could share state
+            zero = "0"
+        elif plan.startswith("node") and zero in "123":
+            zero = f"{{ stage: {zero}, replicate: node }}"
+        yield Case(
+            f"precision-{index}-{chosen['precision']}-{kind}-{plan}-m{chosen['microbatches']}",
+            kind,
+            plan,
+            chosen["microbatches"],
+            flags=(head, "qk-norm"),
+            recompute=chosen["recompute"],
+            zero=zero,
+            precision=PRECISIONS[chosen["precision"]],
+        )
+    primes = {"embed": 14, "heads": 7, "kv-heads": 7, "head-dim": 6, "ffn": 29, "vocab": 31}
+    for kind, name in itertools.product(("gpt", "llama"), ("bf16", "bf16-all")):
+        common = {"flags": ("tied", "qk-norm"), "precision": PRECISIONS[name]}
+        yield Case(f"precision-one-{name}-{kind}", kind, ("dp: 1", False), 2, optimizer="sgd", **common)
+        yield Case(
+            f"precision-primes-{name}-{kind}", kind, "dp3-tp2", 3, batch=15, sequence=11, model=primes, zero="3", **common
+        )
+
+
 def bug_cases():
     """Mistakes in the localized program; the executable is compiled from it."""
     bugs = [
@@ -367,6 +432,8 @@ def refused_cases():
     yield Case("refused-overlap", "gpt", "dp2-tp2", more=overlap, error=error)
     error = "18 positions in a table of 17 rows"
     yield Case("refused-sequence", "gpt", "tp2-sp", sequence=18, error=error)
+    error = "'precision.compute: f16' needs dynamic loss scaling"
+    yield Case("refused-f16", "gpt", "dp4", precision="compute: f16", error=error)
 
 
 def random_cases(count, seed):
@@ -416,6 +483,7 @@ def all_cases():
         *recompute_cases(),
         *gather_cases(),
         *zero_cases(),
+        *precision_cases(),
         *bug_cases(),
         *refused_cases(),
     ]
@@ -449,7 +517,7 @@ def judge(case, done):
     result = json.loads(done.stdout)
     reports = "; ".join(
         f"{name} {describe(report)}"
-        for name, report in zip(("f64", "f32"), result["reports"])
+        for name, report in zip(("f64", "executable"), result["reports"])
     )
     if case.bug:
         noticed = not any(report["ok"] for report in result["reports"])
@@ -485,8 +553,9 @@ def run(case, options):
 PAGE = """# Compatibility
 
 Which plans have been compared with one device, written by `utils/matrix.py --write docs/compatibility.md`: for every case five
-steps in f64 on virtual ranks (tolerance 1e-10) and as an f32 executable (tolerance 2e-4) against the reference, parameters,
-moments, gradients, loss and predictions. The errors are the worst of a row, as fractions of the tolerance times the tolerance.
+steps in f64 on virtual ranks (tolerance 1e-10) and as an executable (tolerance 2e-4; where layers compute in bf16 that of
+[precision.md](precision.md)) against the reference, parameters, moments, gradients, loss and predictions. The errors are the
+worst of a row, as fractions of the tolerance times the tolerance.
 Cases cover dropout, label smoothing, tied and own heads, q/k norm, grouped queries, clipping, sizes that do not divide
 and sizes smaller than the number of ranks.
 
@@ -503,6 +572,7 @@ def combination(case):
         case.microbatches,
         case.zero,
         case.recompute,
+        case.precision or "f32",
     )
 
 
@@ -513,8 +583,8 @@ def write_page(path, outcomes):
         if not case.bug:
             rows.setdefault((bool(case.error), *combination(case)), []).append((case, good, text))
     lines = [
-        "| mesh | M | zero | recompute | cases | result | worst f64 | worst f32 |",
-        "|---|---|---|---|---|---|---|---|",
+        "| mesh | M | zero | recompute | precision | cases | result | worst f64 | worst executable |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
 
     def worst_of(entries, half):
@@ -522,7 +592,7 @@ def write_page(path, outcomes):
         values = [float(match.group(1)) for match in found if match]
         return f"{max(values):.0e}" if values else ""
 
-    for (refused, mesh, microbatches, zero, recompute), entries in sorted(
+    for (refused, mesh, microbatches, zero, recompute, precision), entries in sorted(
         rows.items(), key=lambda row: tuple(map(str, row[0]))
     ):
         kinds = ", ".join(
@@ -536,8 +606,8 @@ def write_page(path, outcomes):
         else:
             held = sum(good for _, good, _ in entries)
             result = "ok" if held == len(entries) else f"{held} of {len(entries)} hold"
-        cells = (mesh, microbatches, zero, recompute, kinds, result)
-        cells += (worst_of(entries, "f64"), worst_of(entries, "f32"))
+        cells = (mesh, microbatches, zero, recompute, precision, kinds, result)
+        cells += (worst_of(entries, "f64"), worst_of(entries, "executable"))
         lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
     bugs = [good for case, good, _ in outcomes if case.bug]
     lines += ["", f"Mistakes planted in a localized program: {sum(bugs)} of {len(bugs)} noticed by both halves.", ""]
