@@ -43,6 +43,13 @@ reference() {
     >"$out/reference/recipe.yaml"
 }
 
+# sixteen MODEL: MODEL-bf16, the same with layers that compute in bf16
+sixteen() {
+  mkdir -p "$1-bf16"
+  cp "$1/model.mlir" "$1-bf16"
+  { cat "$1/recipe.yaml"; echo 'precision: { compute: bf16 }'; } >"$1-bf16/recipe.yaml"
+}
+
 # Runs a variant before other work of the machine, as far as the system lets us.
 run() {
   local name=$1; shift
@@ -56,6 +63,8 @@ if [ -n "$model" ]; then
 else
   reference
   variant one "$out/reference" 'dp: 1' 'batch: dp'
+  sixteen "$out/reference"
+  variant bf16 "$out/reference-bf16" 'dp: 1' 'batch: dp'
   variant dp2 "$out/reference" 'dp: 2' 'batch: dp'
   variant dp2tp2 "$out/reference" 'dp: 2, tp: 2' 'batch: dp, heads: tp, ffn: tp, vocab: tp, seq: { residual: tp }'
   variant example "$root/examples/gpt-bytes"
@@ -64,7 +73,7 @@ else
   variant full "$out/reference" 'dp: 1' 'batch: dp' 'recompute: full'
   variant zero1 "$out/reference" 'dp: 2' 'batch: dp' 'zero: 1'
   variant zero3 "$out/reference" 'dp: 2' 'batch: dp' 'zero: 3'
-  names=(one selective full dp2 zero1 zero3 dp2tp2 example example1)
+  names=(one bf16 selective full dp2 zero1 zero3 dp2tp2 example example1)
 fi
 
 echo "$(nproc) cores, load $(cut -d' ' -f1 /proc/loadavg); $rounds rounds of $steps steps each" >&2
@@ -106,13 +115,17 @@ def slower(name, than, what, most):
     aim = "" if most is None else f" (at most {most} %: {'reached' if value <= most else 'missed'})"
     print(f"{what}: {value:+.1f} % of the step{aim}; rounds {[round(m, 1) for m in more]}")
 
+faster = [run["tokens_per_s"] / base["tokens_per_s"] for run, base in zip(runs["bf16"], runs["one"])]
+value = statistics.median(faster)
+print(f"compute: bf16: {value:.2f} x the tokens of f32 (goal 1.5: {'reached' if value >= 1.5 else 'missed'}); "
+      f"rounds {[round(f, 2) for f in faster]}")
 slower("selective", "one", "recompute: selective", 6)
 slower("full", "one", "recompute: full", 38)
 slower("zero1", "dp2", "zero 1 against dp 2", 5)
 slower("zero3", "dp2", "zero 3 against dp 2", None)
 PY
 for name in "${names[@]}"; do
-  case $name in one | dp2tp2 | example | given)
+  case $name in one | bf16 | dp2tp2 | example | given)
     echo; echo "$name:"
     run "$name" --profile 2>&1 >/dev/null | head -n $((rows + 2)) ;;
   esac

@@ -43,8 +43,9 @@ std::string allDims(unsigned rank) {
   return "[" + llvm::join(dims, ", ") + "]";
 }
 
-/// The model around the operation of `test`.
-std::string moduleOf(const Case &test) {
+/// The model around the operation of `test`. `precision`: entries of the
+/// recipe.
+std::string moduleOf(const Case &test, const std::string &precision = "") {
   std::string inputs = "%w: " + tensor(test.result) + ", %c: tensor<1xf32>";
   std::string names = "%w, %c";
   std::string types = tensor(test.result) + ", tensor<1xf32>";
@@ -59,7 +60,9 @@ std::string moduleOf(const Case &test) {
     params.push_back("%p" + std::to_string(i) + ": " + tensor(test.params[i]) +
                      " init zeros");
   std::string r = tensor(test.result);
-  return "module attributes {stretto.recipe = {global_batch = 1 : i64}} {\n"
+  return "module attributes {stretto.recipe = {global_batch = 1 : i64" +
+         precision +
+         "}} {\n"
          "stretto.layer @op(" +
          inputs + ", params(" + llvm::join(params, ", ") +
          ")) -> (tensor<f32>, tensor<f32>) {\n" + test.body +
@@ -112,6 +115,18 @@ TEST_P(AdjointTest, EqualsFiniteDifferences) {
   NamedValues values = randomValues();
   double largest = expectGradientsEqualDifferences(derived, values);
   EXPECT_GT(largest, 1e-3) << "the case differentiates nothing";
+}
+
+/// The interpreter does not round, so that a layer in bf16 has the same
+/// derivatives, whatever types its gradients are kept in.
+TEST_P(AdjointTest, EqualsFiniteDifferencesInBf16) {
+  for (const char *precision :
+       {", compute = \"bf16\"", ", compute = \"bf16\", gradients = \"bf16\"",
+        ", gradients = \"bf16\""}) {
+    SCOPED_TRACE(precision);
+    ASSERT_TRUE(derived.derive(moduleOf(GetParam(), precision)));
+    expectGradientsEqualDifferences(derived, randomValues());
+  }
 }
 
 //===----------------------------------------------------------------------===//
