@@ -73,8 +73,11 @@ private:
       return;
     for (auto [operand, result] :
          llvm::zip(invoke.getOperands(), invoke.getResults())) {
-      int64_t more =
-          localBytes(result.getType()) - localBytes(operand.getType());
+      // The copy may be of a narrower type: it is moved as that.
+      auto copy = cast<RankedTensorType>(result.getType());
+      int64_t more = localBytes(copy) -
+                     localBytes(cast<RankedTensorType>(operand.getType())
+                                    .clone(copy.getElementType()));
       if (more <= 0)
         continue;
       Tensor &tensor = gathered[when.getValue()][operand];
