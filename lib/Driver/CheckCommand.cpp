@@ -140,7 +140,7 @@ int Check::proveExecutable(Compilation &compilation, ModuleOp derived) {
   inputs.vocabulary = vocabularyOf(derived);
   interp::TrainingOptions options;
   options.seed = compilation.getRecipe().seed;
-  options.steps = line.steps;
+  options.steps = roundsBelowF32(derived) ? 0 : line.steps;
   options.inputs = inputs;
   options.noise = interp::CheckOptions().noise;
   auto reference = interp::runTraining(derived, options);
@@ -156,6 +156,12 @@ int Check::proveExecutable(Compilation &compilation, ModuleOp derived) {
           runExecutable(line.compile.output, folder.path, line.steps, error)) {
     err << error << "error: the executable failed with exit code " << code
         << "\n";
+    return exitRunFailed;
+  }
+  if (roundsBelowF32(derived) &&
+      failed(followExecutable(folder.path, derived, line.steps, options,
+                              *reference, error))) {
+    err << "error: " << error << "\n";
     return exitRunFailed;
   }
   std::vector<double> rates;

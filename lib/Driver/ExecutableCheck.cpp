@@ -168,17 +168,73 @@ static int64_t longestChain(SegmentOp segment) {
   return longest;
 }
 
-double driver::executableTolerance(ModuleOp derived) {
-  constexpr double unitRoundoff = 1.0 / 256; // 8 bits of significand
+/// Roundings on a path through all invocations of the training step, one
+/// micro-batch after the other.
+static int64_t countRoundings(ModuleOp derived) {
   llvm::StringMap<int64_t> chains;
   int64_t roundings = 0;
   for (auto segment : derived.getOps<SegmentOp>())
     chains[segment.getSymName()] = longestChain(segment);
-  if (auto train = derived.lookupSymbol<StepOp>("train"))
-    train.walk([&](InvokeOp invoke) {
-      roundings += chains.lookup(invoke.getCallee());
-    });
-  return std::max(f32Tolerance, unitRoundoff * std::sqrt(double(roundings)));
+  auto train = derived.lookupSymbol<StepOp>("train");
+  if (!train)
+    return 0;
+  train.walk(
+      [&](InvokeOp invoke) { roundings += chains.lookup(invoke.getCallee()); });
+  // Accumulators are rounded once more for every further micro-batch.
+  train.walk([&](MicrobatchesOp loop) {
+    for (Type type : loop.getResultTypes())
+      if (auto sum = dyn_cast<RankedTensorType>(type);
+          sum && sum.getElementType().isBF16()) {
+        roundings += loop.getCount() - 1;
+        return;
+      }
+  });
+  return roundings;
+}
+
+bool driver::roundsBelowF32(ModuleOp derived) {
+  return countRoundings(derived) > 0;
+}
+
+double driver::executableTolerance(ModuleOp derived) {
+  constexpr double unitRoundoff = 1.0 / 256; // 8 bits of significand
+  return std::max(f32Tolerance,
+                  unitRoundoff * std::sqrt(double(countRoundings(derived))));
+}
+
+static std::string dumpOf(StringRef folder, int64_t step) {
+  std::string name;
+  llvm::raw_string_ostream(name)
+      << llvm::format("dump/step-%06d.safetensors", int(step));
+  return inFolder(folder, name);
+}
+
+LogicalResult driver::followExecutable(StringRef folder, ModuleOp derived,
+                                       int64_t steps,
+                                       const interp::TrainingOptions &options,
+                                       interp::Trajectory &reference,
+                                       std::string &error) {
+  auto train = derived.lookupSymbol<StepOp>("train");
+  std::map<std::string, Tensor> state = reference.initial;
+  reference.steps.clear();
+  for (int64_t step = 1; step <= steps; ++step) {
+    FailureOr<interp::StepRecord> record =
+        interp::runOnce(train, state, options, step);
+    auto dump = interp::readSafetensors(dumpOf(folder, step), error);
+    if (failed(record) || failed(dump))
+      return failure();
+    for (auto &[binding, value] : state) {
+      auto [kind, name] = StringRef(binding).split(':');
+      auto had = dump->find((kind + "/" + name).str());
+      auto computed = record->find(binding);
+      if (kind == "param" && had != dump->end())
+        value = had->second;
+      else if (computed != record->end())
+        value = computed->second.value;
+    }
+    reference.steps.push_back(std::move(*record));
+  }
+  return success();
 }
 
 /// Loss and gradient norm of every training step, as outputs of its dump.
@@ -228,11 +284,7 @@ driver::compareDumps(StringRef folder, const interp::Trajectory &reference,
     return failure();
   }
   for (int64_t step = 1; step <= report.steps; ++step) {
-    std::string name;
-    llvm::raw_string_ostream(name)
-        << llvm::format("step-%06d.safetensors", int(step));
-    auto dump =
-        interp::readSafetensors(inFolder(folder, "dump/" + name), error);
+    auto dump = interp::readSafetensors(dumpOf(folder, step), error);
     if (failed(dump))
       return failure();
     dump->insert((*metrics)[step - 1].begin(), (*metrics)[step - 1].end());

@@ -28,6 +28,17 @@ int runExecutable(llvm::StringRef executable, llvm::StringRef folder,
 /// u sqrt(D) with the unit roundoff u = 2^-8 and D roundings on the longest
 /// path from an input to a gradient (docs/precision.md).
 double executableTolerance(mlir::ModuleOp derived);
+/// Does the program round to less than f32?
+bool roundsBelowF32(mlir::ModuleOp derived);
+
+/// Runs the reference again, every step from the parameters that the executable
+/// dumped before it: what rounding did to earlier updates (Adam makes a whole
+/// step of a gradient that is noise) is no error of this one.
+mlir::LogicalResult followExecutable(llvm::StringRef folder,
+                                     mlir::ModuleOp derived, int64_t steps,
+                                     const interp::TrainingOptions &options,
+                                     interp::Trajectory &reference,
+                                     std::string &error);
 
 /// Compares every dumped step. `replay`: see Check.h; null when the optimizer
 /// is not known.
