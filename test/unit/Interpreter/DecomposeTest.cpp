@@ -64,6 +64,34 @@ static void checkAll(const std::vector<Sample> &samples, int expected) {
   EXPECT_GE(decomposed, expected);
 }
 
+/// The sample on 16-bit values; what is f32 then keeps its type.
+static Sample in16Bits(Sample sample) {
+  auto replace = [](std::string &text, llvm::StringRef from,
+                    llvm::StringRef to) {
+    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos;
+         at += to.size())
+      text.replace(at, from.size(), to);
+  };
+  for (std::string *text : {&sample.arguments, &sample.op, &sample.types}) {
+    replace(*text, "xf32>", "xbf16>");
+    replace(*text, "<f32>", "<bf16>");
+    if (llvm::StringRef(sample.name).starts_with("cross_entropy"))
+      replace(*text, "<4x3xbf16>", "<4x3xf32>");
+    if (llvm::StringRef(sample.name).starts_with("attention")) {
+      replace(*text, "<4x4x3xbf16>", "<4x4x3xf32>");
+      replace(*text, "<4x4x4x3xbf16>", "<4x4x4x3xf32>");
+    }
+  }
+  return sample;
+}
+
+TEST(Decompose, CompositionsOf16BitOperationsEqualThem) {
+  std::vector<Sample> samples;
+  for (const Sample &sample : fusedSamples())
+    samples.push_back(in16Bits(sample));
+  checkAll(samples, 9);
+}
+
 TEST(Decompose, CompositionsEqualTheirOperations) {
   checkAll(elementwiseSamples(), 2); // silu, gelu
   checkAll(movementSamples(), 10);

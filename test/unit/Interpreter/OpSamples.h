@@ -80,6 +80,10 @@ inline std::vector<Sample> elementwiseSamples() {
   samples.push_back({"convert", "%x: tensor<4x3xi32>",
                      "stretto.convert %x : tensor<4x3xi32> -> " + t, t});
   samples.push_back(
+      {"convert_rounding_parts", "%x: " + t,
+       "stretto.convert %x {rounds_parts} : " + t + " -> tensor<4x3xbf16>",
+       "tensor<4x3xbf16>"});
+  samples.push_back(
       {"dropout", "%x: " + t,
        "stretto.dropout %x {p = 0.5 : f64, op_id = 1 : i64, extents "
        "= array<i64: 4, 3>, sample_dim = 0 : i64} : " +
@@ -107,6 +111,11 @@ inline std::vector<Sample> structuredSamples() {
        "stretto.einsum \"m b k, b k n -> n b m\" %a, %b : "
        "tensor<4x2x3xf32>, tensor<2x3x4xf32> -> tensor<4x2x4xf32>",
        "tensor<4x2x4xf32>"});
+  samples.push_back({"einsum_wide",
+                     "%a: tensor<4x3xbf16>, %b: tensor<3x4xbf16>",
+                     "stretto.einsum \"m k, k n -> m n\" %a, %b : "
+                     "tensor<4x3xbf16>, tensor<3x4xbf16> -> tensor<4x4xf32>",
+                     "tensor<4x4xf32>"});
   samples.push_back({"einsum_outer", "%a: tensor<4xf32>, %b: tensor<3xf32>",
                      "stretto.einsum \"i, j -> i j\" %a, %b : tensor<4xf32>, "
                      "tensor<3xf32> -> tensor<4x3xf32>",
