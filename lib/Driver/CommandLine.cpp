@@ -117,6 +117,10 @@ std::optional<int> driver::parseCommandLine(llvm::StringRef command,
   if (const Arg *tensor = list.getLastArg(OPT_tensor))
     line.tensor = tensor->getValue();
   reader.text(OPT_svg, line.svg);
+  reader.text(OPT_timeline, line.timeline);
+  reader.positive(OPT_flops, line.rates.flops);
+  reader.positive(OPT_bf16_flops, line.rates.bf16Flops);
+  reader.positive(OPT_memory_bandwidth, line.rates.memoryBytes);
   reader.integer(OPT_ranks, line.compile.ranks, 1);
   reader.integer(OPT_rank, line.rank, 0);
   reader.choice(OPT_stop_after, line.stopAfter, parsePhase,

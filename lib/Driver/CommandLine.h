@@ -8,6 +8,7 @@
 
 #include "stretto/Driver/Commands.h"
 #include "stretto/Driver/Compilation.h"
+#include "stretto/Simulator/Timeline.h"
 #include <optional>
 
 namespace stretto::driver {
@@ -16,7 +17,8 @@ struct CommandLine {
   CompileOptions compile;
   std::optional<Phase> stopAfter;
   std::optional<std::string> tensor;
-  std::string svg;
+  std::string svg, timeline;
+  MachineRates rates;
   int64_t steps = 2;
   int64_t rank = 0;
   double tolerance = 1e-10;

@@ -18,6 +18,10 @@ defm rank : Value<"rank", "R", "plan, verify: the rank whose sent bytes are pred
 defm tolerance : Value<"tolerance", "X", "check: relative tolerance of gradients (1e-10)">;
 defm executable : Value<"executable", "WHEN", "check: also compile and run on this machine: yes or no (yes)">;
 defm svg : Value<"svg", "FILE", "plan: draw the memory of a step, call by call">;
+defm timeline : Value<"timeline", "FILE", "plan: write when a step does what, by the cost model, for Perfetto">;
+defm flops : Value<"flops", "N", "plan: operations in f32 that a rank does per second (1.1e11)">;
+defm bf16_flops : Value<"bf16-flops", "N", "plan: the same on bf16 (2e11)">;
+defm memory_bandwidth : Value<"memory-bandwidth", "N", "plan: bytes that a rank's kernels move per second (2.5e10)">;
 def time : Switch<"time", "compile: print the seconds of each phase to stderr">;
 defm plant_bug : Value<"plant-bug", "KIND[:N]", "check: break the localized program first (at the Nth place, from 0), to see that the check notices: drop-all-reduce, scale-gradient, wrong-axis or swap-shards">;
 def json : Switch<"json", "train, check, explain, plan, verify: print the result as JSON">;

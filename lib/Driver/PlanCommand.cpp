@@ -12,9 +12,12 @@
 #include "stretto/Program/Memory.h"
 #include "stretto/Program/MemoryCurve.h"
 #include "stretto/Report/MemoryPicture.h"
+#include "stretto/Runtime/Exposed.h"
+#include "stretto/Simulator/Timeline.h"
 #include "stretto/Support/Files.h"
 #include "stretto/Support/Text.h"
 #include "stretto/Transforms/Apply/RecomputePolicy.h"
+#include "stretto/Transforms/Shard/Links.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/Format.h"
 
@@ -34,6 +37,8 @@ struct PlanReport {
   std::vector<std::pair<std::string, std::string>> policies; // scope, words
   std::vector<TrafficRow> traffic;
   int64_t rank = 0;
+  std::vector<runtime::TraceSpan> timeline; // of a training step of the rank
+  runtime::Communication communication;     // in it
 
   uint64_t arena() const { return arenaBytes(memory); }
 };
@@ -91,8 +96,27 @@ static int workWithoutRecompute(const CompileOptions &options, StepFlops &work,
   return exitOk;
 }
 
-static int readProgram(Compilation &compilation, PlanReport &report,
-                       llvm::raw_ostream &err) {
+/// What a collective takes on the links that the plan describes.
+static MachineRates ratesOf(const CommandLine &line, ModuleOp module) {
+  MachineRates rates = line.rates;
+  FailureOr<Links> links = failure();
+  if (auto mesh = module->getAttrOfType<MeshAttr>(attr::mesh))
+    links = Links::of(module, mesh);
+  if (failed(links))
+    return rates;
+  rates.link = [links = *links](const std::vector<program::AxisRef> &refs,
+                                int rounds, double bytes) {
+    SmallVector<AxisRef> axes;
+    for (const program::AxisRef &ref : refs)
+      axes.push_back(
+          {unsigned(ref.axis()), int64_t(ref.pre()), int64_t(ref.size())});
+    return links.seconds(axes, rounds, bytes);
+  };
+  return rates;
+}
+
+static int readProgram(Compilation &compilation, const CommandLine &line,
+                       PlanReport &report, llvm::raw_ostream &err) {
   report.memory = memoryOf(compilation.module());
   std::shared_ptr<const runtime::Program> program;
   if (int code = loadProgram(compilation, program, err))
@@ -102,8 +126,12 @@ static int readProgram(Compilation &compilation, PlanReport &report,
         << program->mesh().numRanks() - 1 << "\n";
     return exitUsage;
   }
-  if (const program::Function *train = program->findFunction("train"))
+  if (const program::Function *train = program->findFunction("train")) {
     report.curve = memoryCurve(*program, *train);
+    report.timeline = simulate(*program, *train, report.rank,
+                               ratesOf(line, compilation.module()));
+    report.communication = runtime::communicationOf(report.timeline);
+  }
   report.traffic = trafficOf(*program, report.rank);
   return exitOk;
 }
@@ -127,7 +155,7 @@ static int makeReport(const CommandLine &line, PlanReport &report,
   }
   if (int code = compilation.runTo(Phase::Program))
     return code;
-  return readProgram(compilation, report, err);
+  return readProgram(compilation, line, report, err);
 }
 
 //===----------------------------------------------------------------------===//
@@ -154,6 +182,36 @@ static void printPolicies(const PlanReport &report, llvm::raw_ostream &out) {
   }
 }
 
+/// Seconds that stream 0 computes.
+static double computedSeconds(const PlanReport &report) {
+  double seconds = 0;
+  for (const runtime::TraceSpan &span : report.timeline)
+    if (span.kind != "wait" && span.kind != "collective" && span.stream == 0)
+      seconds += span.end - span.begin;
+  return seconds;
+}
+
+static void printTime(const PlanReport &report, llvm::raw_ostream &out) {
+  constexpr size_t mostRows = 8;
+  const runtime::Communication &all = report.communication;
+  auto milli = [](double seconds) {
+    return llvm::format("%9.3f", 1e3 * seconds);
+  };
+  out << "\ntime of a step of rank " << report.rank
+      << " by the cost model, in ms\nstep       "
+      << milli(secondsOf(report.timeline)) << "\ncomputed   "
+      << milli(computedSeconds(report)) << "\nsent       " << milli(all.seconds)
+      << "\nexposed    " << milli(all.exposedSeconds) << "\n";
+  for (size_t i = 0; i < std::min(mostRows, all.rows.size()); ++i) {
+    const runtime::CommunicationRow &row = all.rows[i];
+    out << "  " << milli(row.exposedSeconds) << " of " << milli(row.seconds)
+        << "  " << row.segment << ": " << row.name
+        << (row.cause.empty() ? "" : ", ") << row.cause << "\n";
+  }
+  if (all.rows.size() > mostRows)
+    out << "  and " << all.rows.size() - mostRows << " more\n";
+}
+
 static void printReport(const PlanReport &report, llvm::raw_ostream &out) {
   out << report.title << "\n\nmemory of a rank\n";
   printMemory(out, report.memory);
@@ -174,6 +232,26 @@ static void printReport(const PlanReport &report, llvm::raw_ostream &out) {
         << ", within backward\n";
   out << "\nsent by rank " << report.rank << "\n";
   printTraffic(report.traffic, out);
+  if (!report.timeline.empty())
+    printTime(report, out);
+}
+
+static llvm::json::Value timeJson(const PlanReport &report) {
+  const runtime::Communication &all = report.communication;
+  llvm::json::Array rows;
+  for (const runtime::CommunicationRow &row : all.rows)
+    rows.push_back(llvm::json::Object{{"name", row.name},
+                                      {"segment", row.segment},
+                                      {"cause", row.cause},
+                                      {"count", int64_t(row.count)},
+                                      {"bytes", int64_t(row.bytes)},
+                                      {"seconds", row.seconds},
+                                      {"exposed_seconds", row.exposedSeconds}});
+  return llvm::json::Object{{"step_seconds", secondsOf(report.timeline)},
+                            {"computed_seconds", computedSeconds(report)},
+                            {"communication_seconds", all.seconds},
+                            {"exposed_seconds", all.exposedSeconds},
+                            {"collectives", std::move(rows)}};
 }
 
 static void printJson(const PlanReport &report, llvm::raw_ostream &out) {
@@ -189,8 +267,18 @@ static void printJson(const PlanReport &report, llvm::raw_ostream &out) {
                                           {"backward", report.work.backward},
                                           {"update", report.work.rest},
                                           {"repeated", report.repeatedFlops}}},
+             {"time", timeJson(report)},
              {"traffic", trafficJson(report.traffic)}})
       << "\n";
+}
+
+static int write(const std::string &path, const std::string &text,
+                 llvm::raw_ostream &err) {
+  std::error_code code = writeFile(path, text);
+  if (!code)
+    return exitOk;
+  err << "error: cannot write '" << path << "': " << code.message() << "\n";
+  return exitRunFailed;
 }
 
 static int draw(const PlanReport &report, const std::string &path,
@@ -199,11 +287,16 @@ static int draw(const PlanReport &report, const std::string &path,
   llvm::raw_string_ostream os(text);
   drawMemory(os, report.curve, report.arena(),
              "Memory of a rank: " + report.title);
-  std::error_code code = writeFile(path, text);
-  if (!code)
-    return exitOk;
-  err << "error: cannot write '" << path << "': " << code.message() << "\n";
-  return exitRunFailed;
+  return write(path, text, err);
+}
+
+/// The timeline for Perfetto, as a run writes its own.
+static int writeTimeline(const PlanReport &report, const std::string &path,
+                         llvm::raw_ostream &err) {
+  return write(path,
+               runtime::traceFile(
+                   {runtime::traceEvents(report.rank, report.timeline, 0)}),
+               err);
 }
 
 int stretto::runPlanCommand(CommandArguments arguments, llvm::raw_ostream &out,
@@ -212,7 +305,7 @@ int stretto::runPlanCommand(CommandArguments arguments, llvm::raw_ostream &out,
   if (auto code = parseCommandLine(
           "plan",
           "MODEL [--recipe FILE] [--plan FILE] [--rank R] [--svg FILE] "
-          "[--json]",
+          "[--timeline FILE] [--json]",
           arguments, /*passUnknown=*/false, line, out, err))
     return *code;
   PlanReport report;
@@ -222,6 +315,11 @@ int stretto::runPlanCommand(CommandArguments arguments, llvm::raw_ostream &out,
     printJson(report, out);
   else
     printReport(report, out);
-  return line.svg.empty() || report.curve.empty() ? int(exitOk)
-                                                  : draw(report, line.svg, err);
+  if (report.curve.empty())
+    return exitOk;
+  if (!line.svg.empty())
+    if (int code = draw(report, line.svg, err))
+      return code;
+  return line.timeline.empty() ? int(exitOk)
+                               : writeTimeline(report, line.timeline, err);
 }

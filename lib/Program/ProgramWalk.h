@@ -1,7 +1,7 @@
-//===- ProgramWalk.h - small reads of a loaded Program ----------*- C++ -*-===//
+//===- ProgramWalk.h - what commands touch ----------------------*- C++ -*-===//
 //
-// Ranges over the file's optional vectors, and what a command touches in a
-// given call. The Program was loaded, so that every index is in its bounds.
+// The bytes of slots and of a command's operands in a given call. The Program
+// was loaded, so that every index is in its bounds.
 //
 //===----------------------------------------------------------------------===//
 #ifndef STRETTO_PROGRAM_PROGRAMWALK_H
@@ -9,28 +9,9 @@
 
 #include "MemoryState.h"
 
-#include "stretto/Runtime/Program.h"
-#include "llvm/ADT/StringRef.h"
-#include "llvm/ADT/iterator_range.h"
+#include "stretto/Program/Walk.h"
 
 namespace stretto {
-
-/// Range over a vector that may be absent.
-template <typename T> auto all(const flatbuffers::Vector<T> *vector) {
-  using Iterator = typename flatbuffers::Vector<T>::const_iterator;
-  return llvm::make_range(vector ? vector->begin() : Iterator(),
-                          vector ? vector->end() : Iterator());
-}
-template <typename T> size_t count(const flatbuffers::Vector<T> *vector) {
-  return vector ? vector->size() : 0;
-}
-inline llvm::StringRef text(const flatbuffers::String *string) {
-  return string ? llvm::StringRef(string->c_str(), string->size())
-                : llvm::StringRef();
-}
-
-inline bool reads(program::Access access) { return uint8_t(access) & 1; }
-inline bool writes(program::Access access) { return uint8_t(access) & 2; }
 
 /// Whether offsets in the two mean the same bytes.
 inline bool sharesMemory(program::Region a, program::Region b) {
@@ -72,17 +53,6 @@ inline uint64_t valueOf(const program::Call &call,
   if (operand.space() == program::Space::Local)
     return operand.index() + 1 - (old && writes(operand.access()));
   return call.arguments()->Get(operand.index())->value();
-}
-
-/// The stream that a command of `call` runs on.
-inline unsigned streamOf(const program::Call &call,
-                         const program::Command &command) {
-  return command.stream() ? command.stream() : call.stream();
-}
-
-inline const program::Segment &segmentOf(const program::Program &program,
-                                         const program::Call &call) {
-  return *program.segments()->Get(call.segment());
 }
 
 } // namespace stretto

@@ -2,6 +2,8 @@
 
 #include "Expand.h"
 
+#include "stretto/Runtime/Work.h"
+
 #include <algorithm>
 
 namespace stretto::runtime {
@@ -13,41 +15,6 @@ template <typename T> uint32_t count(const flatbuffers::Vector<T> *vector) {
 }
 uint32_t sizeOf(const program::Command &command) {
   return count(command.operands());
-}
-
-/// Of shards of the positions: what a rank does on average.
-double attentionFlops(const AttentionTask &task) {
-  const AttentionShape &s = task.shape;
-  double pairs = double(s.qLen) * double(s.kvLen);
-  double queries = double(task.queries), keys = double(task.keys);
-  if (s.causal && keys >= queries)
-    pairs *= 1 - (queries - 1) / (2 * keys);
-  double products = s.backward ? 5 : 2;
-  return 2 * products * pairs * double(s.batch * s.heads * s.headDim);
-}
-
-double gemmFlops(const GemmShape &s) {
-  double flops = 2.0 * double(s.m) * double(s.n) * double(s.k);
-  for (int64_t extent : s.batch)
-    flops *= double(extent);
-  return flops;
-}
-
-std::string nameOf(const GemmShape &s) {
-  std::string name = concat(s.m, "x", s.n, "x", s.k);
-  for (size_t i = 0; i < s.batch.size(); ++i)
-    name += concat(i ? "x" : " batch ", s.batch[i]);
-  if (s.dtype != program::DType::F32)
-    name += concat(" ", program::EnumNameDType(s.dtype), " to ",
-                   program::EnumNameDType(s.cType));
-  return s.accumulate ? name + " +=" : name;
-}
-
-std::string nameOf(const AttentionTask &task) {
-  const AttentionShape &s = task.shape;
-  return concat(s.backward ? "backward" : "forward", " b", s.batch, " h",
-                s.heads, "/", s.kvHeads, " q", s.qLen, " k", s.kvLen, " d",
-                s.headDim, s.causal ? " causal" : "", s.bf16 ? " bf16" : "");
 }
 
 /// Expands the commands of one function into `out`.
@@ -261,7 +228,7 @@ private:
     GemmShape shape = GemmShape::of(gemm);
     STRETTO_ASSIGN(current.operation,
                    context.device->prepareGemm(shape, current.stream));
-    finish("gemm", nameOf(shape), gemmFlops(shape));
+    finish("gemm", nameOf(shape), flopsOf(shape));
     return Status::ok();
   }
 
@@ -275,7 +242,7 @@ private:
     addScalar(attention.batch_offset());
     addScalar(attention.query_offset());
     addScalar(attention.key_offset());
-    finish("attention", nameOf(task), attentionFlops(task));
+    finish("attention", nameOf(task), flopsOf(task));
     return Status::ok();
   }
 
