@@ -2,8 +2,8 @@
 
 #include "stretto/Simulator/Timeline.h"
 
-#include "stretto/Program/Walk.h"
 #include "stretto/Program/Traffic.h"
+#include "stretto/Program/Walk.h"
 #include "stretto/Runtime/Work.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/STLExtras.h"
@@ -17,9 +17,8 @@ namespace {
 
 class Simulation {
 public:
-  Simulation(const runtime::Program &program,
-             const program::Function &function, int64_t rank,
-             const MachineRates &rates)
+  Simulation(const runtime::Program &program, const program::Function &function,
+             int64_t rank, const MachineRates &rates)
       : program(program), table(program.table()), function(function),
         rank(rank), rates(rates), clocks(table.streams(), 0.0) {}
 
@@ -47,7 +46,8 @@ private:
     DenseMap<uint32_t, std::pair<uint32_t, double>> events; // stream, time
     last = nullptr;
     double end = start;
-    for (const program::Command *command : all(segmentOf(table, call).commands())) {
+    for (const program::Command *command :
+         all(segmentOf(table, call).commands())) {
       uint32_t stream = streamOf(call, *command);
       waitUntil(stream, start, sources, &call);
       if (const program::Record *record = command->payload_as_Record())
@@ -104,8 +104,8 @@ private:
     span.location = text(command.location()).str();
     double moved = 0;
     for (const program::Operand *operand : all(command.operands()))
-      moved += double(operand->bytes()) * (reads(operand->access()) +
-                                           writes(operand->access()));
+      moved += double(operand->bytes()) *
+               (reads(operand->access()) + writes(operand->access()));
     span.bytes = uint64_t(moved);
     double seconds = describe(command, moved, span);
     last = &command;
@@ -121,8 +121,7 @@ private:
     if (const program::Attention *attention = command.payload_as_Attention())
       return product("attention", runtime::AttentionTask::of(*attention),
                      attention->dtype(), span);
-    if (const program::Collective *collective =
-            command.payload_as_Collective())
+    if (const program::Collective *collective = command.payload_as_Collective())
       return exchange(*collective, span);
     if (const program::Launch *launch = command.payload_as_Launch()) {
       span.kind = "kernel";
@@ -139,8 +138,8 @@ private:
     span.kind = kind;
     span.name = runtime::nameOf(shape);
     span.flops = runtime::flopsOf(shape);
-    return span.flops / (type == program::DType::BF16 ? rates.bf16Flops
-                                                      : rates.flops);
+    return span.flops /
+           (type == program::DType::BF16 ? rates.bf16Flops : rates.flops);
   }
 
   double exchange(const program::Collective &collective, TraceSpan &span) {
@@ -150,16 +149,16 @@ private:
       axes.push_back(*ref);
     int64_t members = runtime::Mesh::product(refs);
     span.kind = "collective";
-    span.name = runtime::concat(
-        program::EnumNameCollectiveKind(collective.kind()), " ",
-        program::EnumNameDType(collective.dtype()), " group ",
-        collective.group(), " of ", members);
+    span.name =
+        runtime::concat(program::EnumNameCollectiveKind(collective.kind()), " ",
+                        program::EnumNameDType(collective.dtype()), " group ",
+                        collective.group(), " of ", members);
     span.cause = text(collective.cause()).str();
     int64_t me = program.mesh().memberIndex(rank, refs);
-    int64_t sender = collective.kind() == CollectiveKind::Permute
-                         ? program.mesh().sender(rank, collective.to(),
-                                                 collective.shift())
-                         : -1;
+    int64_t sender =
+        collective.kind() == CollectiveKind::Permute
+            ? program.mesh().sender(rank, collective.to(), collective.shift())
+            : -1;
     span.bytes = bytesSent(collective, members, me, sender);
     return rates.link ? rates.link(axes, roundsOf(collective, members),
                                    double(span.bytes))

@@ -1,9 +1,9 @@
 //===- Timeline.h - when a step does what, by the cost model ----*- C++ -*-===//
 //
 // Runs a function of a Program in time: every command takes what its work costs
-// on a machine of given rates, streams run side by side, and calls wait for what
-// they must start after. The result has the form of a measured trace, so that
-// what is said of one is said of the other.
+// on a machine of given rates, streams run side by side, and calls wait for
+// what they must start after. The result has the form of a measured trace, so
+// that what is said of one is said of the other.
 //
 // All ranks are taken to be as far as this one: a collective begins when this
 // rank comes to it.
