@@ -10,8 +10,10 @@ uint32_t Counters::profileRow(const ProfileEntry &work, unsigned stream) {
   auto [found, isNew] = profileRows.try_emplace(
       {stream, work.function, work.kind, work.name, work.flops, work.bytes},
       uint32_t(profile.size()));
-  if (isNew)
+  if (isNew) {
     profile.push_back(work);
+    isAside.push_back(stream != 0);
+  }
   return found->second;
 }
 
@@ -38,6 +40,7 @@ std::vector<ProfileEntry> Counters::profileEntries() const {
     sum.count += row.count;
     sum.seconds += row.seconds;
     sum.cpuSeconds += row.cpuSeconds;
+    sum.asideSeconds += row.asideSeconds;
     sum.flops += row.flops * double(row.count);
     sum.bytes += row.bytes * row.count;
     sum.largest += row.largest * row.count;
@@ -75,7 +78,7 @@ std::vector<TrafficEntry> Counters::trafficEntries() const {
 
 void Counters::reset() {
   for (ProfileEntry &row : profile)
-    row.count = 0, row.seconds = 0, row.cpuSeconds = 0;
+    row.count = 0, row.seconds = row.cpuSeconds = row.asideSeconds = 0;
   for (TrafficEntry &row : traffic)
     row.calls = 0, row.sentBytes = 0;
 }

@@ -29,6 +29,7 @@ public:
     profile[row].count += 1;
     profile[row].seconds += seconds;
     profile[row].cpuSeconds += cpuSeconds;
+    profile[row].asideSeconds += isAside[row] ? seconds : 0;
   }
   void addTraffic(uint32_t row, uint64_t calls, uint64_t bytes) {
     traffic[row].calls += calls;
@@ -42,6 +43,7 @@ public:
 
 private:
   std::vector<ProfileEntry> profile; // flops, bytes: of one execution
+  std::vector<bool> isAside;         // by row: not on stream 0
   std::vector<TrafficEntry> traffic;
   std::map<std::tuple<unsigned, std::string, std::string, std::string, double,
                       uint64_t>,

@@ -141,7 +141,7 @@ std::string profileTable(const Executor &executor, int64_t steps,
   for (const ProfileEntry &entry : executor.profile())
     if (entry.function == "train") {
       entries.push_back(entry);
-      rest.seconds -= entry.seconds;
+      rest.seconds -= entry.seconds - entry.asideSeconds;
     }
   rest.cpuSeconds = rest.seconds;
   entries.push_back(rest);

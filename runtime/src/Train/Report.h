@@ -32,8 +32,9 @@ nlohmann::ordered_json communicationJson(const Executor &executor);
 /// The same for people, the most exposed first.
 std::string communicationTable(const Executor &executor);
 
-/// The costliest work of this rank in "train" first. `stepSeconds` is what all
-/// `steps` took; what is not work of the Program is its own row.
+/// The costliest work of this rank in "train" first, of all its streams.
+/// `stepSeconds` is what all `steps` took; what is not work of the Program is
+/// its own row.
 std::string profileTable(const Executor &executor, int64_t steps,
                          double stepSeconds);
 

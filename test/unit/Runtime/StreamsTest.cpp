@@ -320,9 +320,18 @@ TEST(Streams, CountsAreExact) {
         EXPECT_EQ(traffic.size(), 1u);
         EXPECT_EQ(traffic[0].calls, uint64_t(5 * microbatches));
         EXPECT_EQ(traffic[0].sentBytes, 5 * microbatches * matrix);
-        for (const ProfileEntry &row : executor.profile())
-          if (row.name == "64x64x64") // on both streams
+        for (const ProfileEntry &row : executor.profile()) {
+          EXPECT_LE(row.asideSeconds, row.seconds);
+          if (row.name == "64x64x64") { // on both streams
             EXPECT_EQ(row.count, uint64_t(5 * 2 * microbatches));
+            EXPECT_GT(row.asideSeconds, 0);
+            EXPECT_LT(row.asideSeconds, row.seconds);
+          }
+          if (row.kind == "collective")
+            EXPECT_EQ(row.asideSeconds, row.seconds);
+          if (row.kind == "fill" || row.kind == "copy")
+            EXPECT_EQ(row.asideSeconds, 0);
+        }
         return Status::ok();
       });
   EXPECT_TRUE(status) << status.message();

@@ -86,10 +86,11 @@ struct ProfileEntry {
   std::string name;
   uint64_t count = 0;
   double seconds = 0;
-  double cpuSeconds = 0; ///< of the stream's thread; the rest it waited
-  double flops = 0;      ///< useful floating-point operations
-  uint64_t bytes = 0;    ///< of the operands
-  uint64_t largest = 0;  ///< bytes of the largest operand
+  double cpuSeconds = 0;   ///< of the stream's thread; the rest it waited
+  double asideSeconds = 0; ///< of `seconds`, on streams other than 0
+  double flops = 0;        ///< useful floating-point operations
+  uint64_t bytes = 0;      ///< of the operands
+  uint64_t largest = 0;    ///< bytes of the largest operand
 };
 
 /// Bytes this rank sent (others read from it) in the collectives of one kind
