@@ -233,12 +233,16 @@ private:
     return useDnn(dnn);
   }
 
-  /// On large operands our packed product is faster than our tiles, and in f32
-  /// than oneDNN on a transposed A (by a tenth when operands come from memory).
+  /// On large operands our packed product is faster than our tiles, and than
+  /// oneDNN on a transposed A (by a tenth when operands come from memory).
   bool packingIsGood() const {
     bool large = s.m >= 64 && s.n >= 64 && s.k >= 128;
-    bool transposedA = wide && s.aRow == 1 && s.bCol == 1;
+    bool transposedA =
+        s.aRow == 1 && s.bCol == 1 && (wide || multipliesPairs());
     return large && (transposedA || !matmul || matmul->packsOnHeap());
+  }
+  bool multipliesPairs() const {
+    return !wide && hostHasBf16() && s.aCol > 0 && s.bRow > 0;
   }
   void usePacking(DnnContext &dnn) {
     matmul = nullptr;
@@ -256,12 +260,11 @@ private:
   }
 
   template <typename T>
-  void multiplyPacked(const void *aData, const void *bData,
+  void multiplyPacked(PackedGemmFn<T> run, const void *aData, const void *bData,
                       float *cData) const {
-    packedGemm<T>()({static_cast<const T *>(aData), s.aRow, s.aCol,
-                     static_cast<const T *>(bData), s.bRow, s.bCol, cData,
-                     c.row, s.m, s.n, s.k, s.accumulate,
-                     static_cast<float *>(context->workspace())});
+    run({static_cast<const T *>(aData), s.aRow, s.aCol,
+         static_cast<const T *>(bData), s.bRow, s.bCol, cData, c.row, s.m, s.n,
+         s.k, s.accumulate, static_cast<float *>(context->workspace())});
   }
 
   void multiplyTiles(const float *aData, const float *bData,
@@ -290,8 +293,10 @@ private:
     if (!packs)
       return multiplyTiles(static_cast<const float *>(aData),
                            static_cast<const float *>(bData), sums);
-    wide ? multiplyPacked<float>(aData, bData, sums)
-         : multiplyPacked<Bf16>(aData, bData, sums);
+    if (wide)
+      return multiplyPacked(packedGemm<float>(), aData, bData, sums);
+    multiplyPacked(multipliesPairs() ? packedPairs : packedGemm<Bf16>(), aData,
+                   bData, sums);
   }
 
   /// Counts `index` up; false, and zeros again, after the last.

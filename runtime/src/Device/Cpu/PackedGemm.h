@@ -34,6 +34,10 @@ template <typename T> using PackedGemmFn = void (*)(const PackedGemm<T> &);
 /// Of the best instruction set level of the host.
 template <typename T> PackedGemmFn<T> packedGemm();
 
+/// By products of pairs, where hostHasBf16: terms are summed 512 at a time,
+/// denormals count as zero. Terms may not lie in one place (aCol, bRow > 0).
+void packedPairs(const PackedGemm<Bf16> &product);
+
 namespace x86v1 {
 void packedGemm(const PackedGemm<float> &product);
 void packedGemm(const PackedGemm<Bf16> &product);

@@ -18,6 +18,7 @@ namespace {
 
 constexpr int64_t lanes = 16;
 typedef float Floats __attribute__((vector_size(64), aligned(4), may_alias));
+typedef uint32_t Words __attribute__((vector_size(64), aligned(4), may_alias));
 
 // Tile of rows x vectors that fills the registers: 24 of 32 (AVX-512), or 12 of
 // 16 that hold half or a quarter of a vector.
@@ -40,6 +41,9 @@ inline int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 
 inline Floats load(const float *from) {
   return *reinterpret_cast<const Floats *>(from);
+}
+inline Words load(const Bf16Pair *from) {
+  return *reinterpret_cast<const Words *>(from);
 }
 inline void store(float *to, Floats value) {
   *reinterpret_cast<Floats *>(to) = value;
