@@ -8,6 +8,7 @@
 #include "stretto/Driver/Register.h"
 #include "stretto/Model/Gpt.h"
 #include "stretto/Model/Llama.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -320,6 +321,38 @@ TEST(Precision, ProductsAccumulateInTheTypeOfGradients) {
         return;
       for (auto [i, type] : llvm::enumerate(segment.getResultTypes()))
         EXPECT_TRUE(elementOf(type).isF32());
+    });
+  }
+}
+
+/// The kernels that update an accumulator in place add to it what was summed in
+/// its type.
+TEST(Precision, FusedKernelsAddUnroundedSums) {
+  for (const Case &c : cases()) {
+    if (c.precision != bf16)
+      continue;
+    SCOPED_TRACE(c.name);
+    Stopped stopped(c, Phase::Fuse);
+    llvm::StringSet<> kernels; // that write accumulators
+    stopped.module().walk([&](SegmentOp segment) {
+      StringRef direction = segment.getDirection();
+      if (direction != "backward" && direction != "accumulate")
+        return;
+      for (auto launch : segment.getBody().getOps<LaunchOp>())
+        for (int64_t alias : launch.getAliases())
+          if (alias >= 0 && isWideTensor(launch.getOperands()[alias]))
+            kernels.insert(launch.getCallee());
+    });
+    EXPECT_GE(kernels.size(), 2u);
+    stopped.module().walk([&](KernelOp kernel) {
+      if (!kernels.contains(kernel.getSymName()))
+        return;
+      SCOPED_TRACE(kernel.getSymName().str());
+      FunctionOpInterface function = kernel;
+      Operation *yield = kernel.getBody().front().getTerminator();
+      for (unsigned i = 0; i < yield->getNumOperands(); ++i)
+        if (function.getResultAttr(i, attr::alias))
+          expectUnrounded(yield->getOperand(i), false);
     });
   }
 }
