@@ -66,7 +66,7 @@ static std::string policyText(CallOp call) {
     llvm::interleaveComma(words.getAsValueRange<StringAttr>(), os);
   if (auto bytes = call->getAttrOfType<IntegerAttr>(attr::keepBytes))
     os << ", keeps up to " << readableBytes(uint64_t(bytes.getInt()))
-       << " of whole tensors";
+       << " of a rank";
   if (call->hasAttr(attr::repeatGathers))
     os << (text.empty() ? "" : ", ") << "gathers, for the memory limit";
   return text;

@@ -94,3 +94,54 @@ module attributes {stretto.mesh = #stretto.mesh<tp = 2>} {
     stretto.yield %g : tensor<8x16xf32>
   }
 }
+
+// -----
+
+// What forward takes is not saved but passed again: where forward gathers it and backward would, it is saved gathered. The
+// residual still has it as it lies.
+module attributes {stretto.mesh = #stretto.mesh<tp = 2>} {
+  // CHECK-LABEL: @argument.fwd
+  // CHECK-SAME: %[[X:[a-z0-9]*]]: tensor<4x8xf32, #stretto.dist<mesh<tp = 2>, [{tp}, {}]>>
+  // CHECK: tensor<4x8xf32, #stretto.dist<mesh<tp = 2>, [{}, {}]>> {stretto.role = "saved", stretto.saved_copy = {held = 128 : i64, kept = true, sent = 64 : i64, value = "an argument"}})
+  // CHECK: %[[WHOLE:.*]] = stretto.reshard %[[X]]
+  // CHECK: stretto.yield %{{.*}}, %[[WHOLE]]
+  stretto.segment @argument.fwd(
+      %x: tensor<4x8xf32> {stretto.role = "activation", stretto.constraint = #stretto.constraint<[{tp}, {}]>},
+      %w: tensor<8x16xf32> {stretto.role = "param", stretto.param = "w", stretto.constraint = #stretto.constraint<[{}, {tp}]>})
+      -> (tensor<4x16xf32> {stretto.role = "activation", stretto.constraint = #stretto.constraint<[{}, {tp}]>})
+      attributes {direction = "forward"} {
+    %y = stretto.einsum "s e, e f -> s f" %x, %w : tensor<4x8xf32>, tensor<8x16xf32> -> tensor<4x16xf32>
+    stretto.yield %y : tensor<4x16xf32>
+  }
+  // CHECK-LABEL: @argument.bwd
+  // CHECK-SAME: %[[SAVED:.*]]: tensor<4x8xf32, #stretto.dist<mesh<tp = 2>, [{}, {}]>> {{{.*}}stretto.role = "saved"
+  // CHECK-NOT: stretto.reshard
+  // CHECK: stretto.einsum "s e, s f -> e f" %[[SAVED]]
+  stretto.segment @argument.bwd(
+      %x: tensor<4x8xf32> {stretto.role = "activation", stretto.constraint = #stretto.constraint<[{tp}, {}]>},
+      %dy: tensor<4x16xf32> {stretto.role = "cotangent", stretto.constraint = #stretto.constraint<[{}, {tp}]>},
+      %aw: tensor<8x16xf32> {stretto.role = "accumulator", stretto.param = "w"})
+      -> (tensor<8x16xf32> {stretto.role = "accumulator", stretto.alias = 2 : i64}) attributes {direction = "backward"} {
+    %dw = stretto.einsum "s e, s f -> e f" %x, %dy : tensor<4x8xf32>, tensor<4x16xf32> -> tensor<8x16xf32>
+    %nw = stretto.add %aw, %dw : tensor<8x16xf32>, tensor<8x16xf32> -> tensor<8x16xf32>
+    stretto.yield %nw : tensor<8x16xf32>
+  }
+  // CHECK-LABEL: @train
+  // CHECK: %[[A:.*]]:2 = stretto.invoke @argument.fwd
+  // CHECK: %[[B:.*]]:2 = stretto.invoke @argument.fwd
+  // CHECK: stretto.invoke @argument.bwd(%[[B]]#1, %[[B]]#0
+  // CHECK: stretto.invoke @argument.bwd(%[[A]]#1, %[[A]]#0
+  stretto.step @train(%w: tensor<8x16xf32> {stretto.binding = "param:w"}, %x: tensor<1x4x8xf32> {stretto.binding = "input:x"})
+      -> (tensor<8x16xf32> {stretto.binding = "grad:w"}) {
+    %z = stretto.zeros : tensor<8x16xf32>
+    %g = stretto.microbatches 1 inputs(%x) carried(%z) : (tensor<1x4x8xf32>, tensor<8x16xf32>) -> tensor<8x16xf32> {
+    ^bb0(%xk: tensor<4x8xf32>, %c: tensor<8x16xf32>):
+      %y1 = stretto.invoke @argument.fwd(%xk, %w) instance "a" : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+      %y2 = stretto.invoke @argument.fwd(%xk, %w) instance "b" : (tensor<4x8xf32>, tensor<8x16xf32>) -> tensor<4x16xf32>
+      %c1 = stretto.invoke @argument.bwd(%xk, %y2, %c) instance "b" : (tensor<4x8xf32>, tensor<4x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+      %c2 = stretto.invoke @argument.bwd(%xk, %y1, %c1) instance "a" : (tensor<4x8xf32>, tensor<4x16xf32>, tensor<8x16xf32>) -> tensor<8x16xf32>
+      stretto.yield %c2 : tensor<8x16xf32>
+    }
+    stretto.yield %g : tensor<8x16xf32>
+  }
+}

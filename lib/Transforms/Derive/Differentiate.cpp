@@ -22,6 +22,7 @@ public:
                  const Precision &precision, StringRef name)
       : module(module), use(use), precision(precision), name(name),
         body(layer, LayerBody::Randomness::Keyed),
+        local(body.layer(), module->getAttrOfType<MeshAttr>(attr::mesh)),
         source(layer.getSymNameAttr()) {}
 
   FailureOr<LayerDerivative> run() {
@@ -58,6 +59,7 @@ private:
   const Precision &precision;
   StringRef name;
   LayerBody body;
+  LocalElements local; // before the adjoint is written
   StringAttr source;
   llvm::DenseSet<Operation *> own; // the layer's operations, not the adjoint's
   DenseMap<unsigned, Value> seeds; // cotangent block arguments, by result
@@ -163,7 +165,8 @@ Slice Differentiator::chooseSaved() {
   llvm::DenseSet<Value> results;
   for (unsigned index : use.results.set_bits())
     results.insert(body.result(index));
-  SavedValues values(body.operations(), reads.given, results, use.recompute);
+  SavedValues values(body.operations(), reads.given, results, use.recompute,
+                     local);
   derivative.saving = values.getProblem();
   llvm::DenseSet<Value> chosen = values.choose();
   Slice backward(roots, [&](Value value) { return chosen.contains(value); });

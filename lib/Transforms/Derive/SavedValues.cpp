@@ -18,22 +18,34 @@ static bool isFree(Value value) {
          llvm::all_of(op->getOperands(), isFree);
 }
 
-static double bytesOf(Value value) {
+static double bytesOf(Value value, const LocalElements &local) {
   auto type = cast<RankedTensorType>(value.getType());
-  return double(type.getNumElements()) *
+  return double(local.of(value)) *
          double(llvm::divideCeil(type.getElementTypeBitWidth(), 8));
 }
 
-static double flopsOf(Operation *op) {
-  if (auto cost = dyn_cast<CostModel>(op))
-    return cost.getFlops();
-  return double(
-      cast<RankedTensorType>(op->getResult(0).getType()).getNumElements());
+static double elementsOf(Value value) {
+  return double(cast<RankedTensorType>(value.getType()).getNumElements());
+}
+
+/// Of a rank: as much less as the value that is sharded the most.
+static double flopsOf(Operation *op, const LocalElements &local) {
+  auto cost = dyn_cast<CostModel>(op);
+  double flops = cost ? cost.getFlops() : elementsOf(op->getResult(0));
+  double share = 1;
+  for (ValueRange values :
+       {ValueRange(op->getOperands()), ValueRange(op->getResults())})
+    for (Value value : values)
+      if (double all = elementsOf(value))
+        share = std::min(share, double(local.of(value)) / all);
+  return flops * share;
 }
 
 namespace {
 class ProblemBuilder {
 public:
+  explicit ProblemBuilder(const LocalElements &local) : local(local) {}
+
   SaveProblem problem;
   SmallVector<Value> values; // by number
 
@@ -46,7 +58,7 @@ public:
   void addOperation(Operation *op, bool mayRepeat) {
     SaveProblem::Op &entry = problem.ops.emplace_back();
     bool free = op->getNumResults() > 0 && isFree(op->getResult(0));
-    entry.flops = free ? 0 : flopsOf(op);
+    entry.flops = free ? 0 : flopsOf(op, local);
     entry.mayRepeat = free || mayRepeat;
     for (Value operand : op->getOperands()) {
       addArgument(operand); // unless it is the result of another operation
@@ -55,12 +67,14 @@ public:
     for (Value result : op->getResults()) {
       numbers[result] = values.size();
       values.push_back(result);
-      problem.values.push_back({bytesOf(result), int(problem.ops.size()) - 1,
+      problem.values.push_back({bytesOf(result, local),
+                                int(problem.ops.size()) - 1,
                                 /*isRequired=*/false, /*maySave=*/!free});
     }
   }
 
 private:
+  const LocalElements &local;
   DenseMap<Value, unsigned> numbers;
 };
 } // namespace
@@ -68,9 +82,10 @@ private:
 SavedValues::SavedValues(ArrayRef<Operation *> operations,
                          const llvm::DenseSet<Value> &required,
                          const llvm::DenseSet<Value> &kept,
-                         const RecomputePolicy &policy)
+                         const RecomputePolicy &policy,
+                         const LocalElements &local)
     : keepBytes(policy.getKeepBytes()) {
-  ProblemBuilder builder;
+  ProblemBuilder builder(local);
   for (Operation *op : operations)
     builder.addOperation(op, policy.mayRepeat(op));
   problem = std::move(builder.problem);

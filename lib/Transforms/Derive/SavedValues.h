@@ -7,6 +7,7 @@
 #ifndef STRETTO_LIB_TRANSFORMS_DERIVE_SAVEDVALUES_H
 #define STRETTO_LIB_TRANSFORMS_DERIVE_SAVEDVALUES_H
 
+#include "LocalElements.h"
 #include "stretto/Transforms/Apply/RecomputePolicy.h"
 #include "stretto/Transforms/Derive/SaveChoice.h"
 #include "llvm/ADT/DenseSet.h"
@@ -18,11 +19,12 @@ class SavedValues {
 public:
   /// `required`: the results of `operations` that backward reads; `kept`: those
   /// that the step keeps in any case. Constants and index arithmetic on
-  /// arguments are done again, never kept.
+  /// arguments are done again, never kept. Bytes are those that `local` tells
+  /// of a rank.
   SavedValues(llvm::ArrayRef<mlir::Operation *> operations,
               const llvm::DenseSet<mlir::Value> &required,
               const llvm::DenseSet<mlir::Value> &kept,
-              const RecomputePolicy &policy);
+              const RecomputePolicy &policy, const LocalElements &local);
 
   /// The results that backward takes as given, under the policy: the fewest
   /// bytes; of an automatic one the fewest FLOPs within its bytes.

@@ -2,6 +2,7 @@
 
 #include "stretto/Transforms/Shard/SavedCopies.h"
 
+#include "PassedAgain.h"
 #include "mlir/IR/Builders.h"
 #include "stretto/Transforms/Apply/RecomputePolicy.h"
 #include "llvm/ADT/MapVector.h"
@@ -260,15 +261,17 @@ void SavedCopies::note(const SavedValue &value, bool isKept, Price kept,
   auto number = [&](double total) {
     return b.getI64IntegerAttr(std::llround(total / count));
   };
-  Operation *made =
-      rootOf(
-          savedOperand(value.results[0].segment, value.results[0].index).get())
-          .getDefiningOp();
+  Value root = rootOf(
+      savedOperand(value.results[0].segment, value.results[0].index).get());
+  Operation *made = root.getDefiningOp();
   std::string name =
       made ? (made->getName().stripDialect() + " result").str() : "an argument";
+  // An argument is there besides, as it lies.
+  double besides =
+      made ? 0 : double(count) * localBytes(tensor(root), getDist(root));
   NamedAttribute entries[] = {
-      b.getNamedAttr(
-          "held", number(double(kept.heldBytes) - double(repeated.heldBytes))),
+      b.getNamedAttr("held", number(double(kept.heldBytes) -
+                                    double(repeated.heldBytes) + besides)),
       b.getNamedAttr("kept", b.getBoolAttr(isKept)),
       b.getNamedAttr("sent", number(repeated.sentBytes - kept.sentBytes)),
       b.getNamedAttr("value", b.getStringAttr(name))};
@@ -325,6 +328,7 @@ void SavedCopies::updateSteps() {
 }
 
 void SavedCopies::run() {
+  PassedAgain(module, planner).run();
   module.walk([&](InvokeOp invoke) { visit(invoke); });
   bool changed = false;
   for (std::unique_ptr<SavedValue> &value : values)

@@ -35,11 +35,22 @@ def report(layers, policy):
     return result["memory"]["activations"]["bytes"], moved
 
 
+def explained():
+    """What explain says of the present plan's decoders: kept or not, bytes held when kept, bytes sent when repeated."""
+    done = subprocess.run(["stretto", "explain", folder, "--json"], check=True, capture_output=True, text=True)
+    copies = [copy for copy in json.loads(done.stdout)["saved_copies"] if copy["layer"] == "decoder"]
+    return (
+        {copy["kept"] for copy in copies},
+        sum(copy["bytes_held_more_when_kept"] for copy in copies),
+        sum(copy["bytes_sent_more_per_step_when_repeated"] for copy in copies),
+    )
+
+
 wrong = []
 
 
 def compare(what, found, expected):
-    print(f"{what}: {found:.0f}")
+    print(f"{what}: {found}")
     if found != expected:
         wrong.append(f"{what}: {found}, expected {expected}")
 
@@ -58,6 +69,8 @@ for policy, gathered, again in (("none", 2, 0), ("gathers", 0, 2)):
     # stored here, the log-sums of attention (2 as/t) are.
     reference = 34 * S * H // T + 2 * gathered * exchange
     compare(f"{policy}: a layer in 16 bit", 2 * layer, reference - 2 * S * H // T + 2 * A * S // T)
+    # The last plan has a layer less.
+    compare(f"{policy}: explained", explained(), ({not again}, *[F32 * 2 * exchange * (LAYERS - 1)] * 2))
     print(f"reference: {reference / 1e6:.0f} MB, {2 * exchange * (8 + again) * LAYERS / 1e9:.1f} GB")
 print(*wrong, sep="\n")
 sys.exit(bool(wrong))

@@ -17,7 +17,8 @@ namespace stretto {
 
 namespace attr {
 constexpr llvm::StringLiteral recompute = "stretto.recompute";
-/// Bytes of whole tensors that an instance may keep under the policy `auto`.
+/// Bytes of a rank, as far as the plan's constraints tell, that an instance may
+/// keep under the policy `auto`.
 constexpr llvm::StringLiteral keepBytes = "stretto.keep_bytes";
 /// On a call without the word `gathers`, and on a forward segment: backward
 /// makes again what forward gathered.

@@ -15,8 +15,8 @@ namespace stretto {
 
 /// One way to derive an instance's backward.
 struct KeepPoint {
-  double bytes; // kept, of whole tensors and one micro-batch
-  double flops; // repeated, of all ranks and one micro-batch
+  double bytes; // kept by a rank (see keepBytes), of one micro-batch
+  double flops; // repeated by a rank, of one micro-batch
 };
 
 struct InstanceFrontier {
