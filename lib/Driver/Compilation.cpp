@@ -245,10 +245,10 @@ int Compilation::apply() {
   return exitOk;
 }
 
-static LogicalResult runPhasePasses(ModuleOp module, Phase phase,
-                                    llvm::raw_ostream &err) {
+static LogicalResult runPipeline(ModuleOp module, StringRef passes,
+                                 llvm::raw_ostream &err) {
   PassManager manager(module.getContext());
-  if (failed(parsePassPipeline(phases[int(phase)].passes, manager, err)))
+  if (failed(parsePassPipeline(passes, manager, err)))
     return failure();
   // One verification closes each phase; stretto-opt verifies after each pass.
   manager.enableVerifier(false);
@@ -257,7 +257,7 @@ static LogicalResult runPhasePasses(ModuleOp module, Phase phase,
 
 static LogicalResult runPhases(ModuleOp module, Phase first, Phase last) {
   for (int phase = int(first); phase <= int(last); ++phase)
-    if (failed(runPhasePasses(module, Phase(phase), llvm::nulls())))
+    if (failed(runPipeline(module, phases[phase].passes, llvm::nulls())))
       return failure();
   return success();
 }
@@ -275,7 +275,9 @@ void Compilation::settleMemory() {
     for (const SavedCopy &saved : savedCopiesOf(*copy))
       if (saved.isKept)
         cost.keepingLayers.insert(saved.layer);
-    if (failed(runPhases(*copy, Phase::Localize, Phase::Program)))
+    // What is taken in the end is verified.
+    if (failed(runPhases(*copy, Phase::Localize, Phase::Fuse)) ||
+        failed(runPipeline(*copy, "lower-to-program", llvm::nulls())))
       return failure();
     cost.arenaBytes = arenaBytes(memoryOf(*copy));
     FailureOr<double> seconds = driver::stepSeconds(*copy, flops);
@@ -336,7 +338,8 @@ int Compilation::checkMemory() {
 }
 
 int Compilation::runPasses(Phase phase) {
-  bool isFine = succeeded(runPhasePasses(*moduleRef, phase, err));
+  bool isFine =
+      succeeded(runPipeline(*moduleRef, phases[int(phase)].passes, err));
   tellRemarks();
   if (isFine)
     return phase == Phase::Program ? checkMemory() : int(exitOk);
