@@ -330,11 +330,25 @@ int Compilation::checkMemory() {
           of(program::Region::Activations) + ", scratch " +
           of(program::Region::Scratch) + ", gathered parameters " +
           of(program::Region::Working) + "; smaller are " +
-          (plan.recomputesToFit() ? "" : "'recompute: auto', ") +
-          "more micro-batches, more tensor parallelism, or sharded state "
-          "('zero')");
+          whatTakesLess());
   diagnostics.print(err);
   return exitNothingFeasible;
+}
+
+/// What the plan does not do yet.
+std::string Compilation::whatTakesLess() const {
+  std::vector<std::string> ways;
+  if (!plan.recomputesToFit())
+    ways.push_back("'recompute: auto'");
+  bool whole = llvm::none_of(plan.zero, [](const ZeroRule &rule) {
+    return rule.stage == 3 || rule.params;
+  });
+  if (plan.numRanks() > 1 && whole)
+    ways.push_back("sharded state ('zero: 3')");
+  if (plan.overlap.overlaps && plan.overlap.prefetch > 0 && !whole)
+    ways.push_back("'overlap: { prefetch: 0 }'");
+  ways.insert(ways.end(), {"more micro-batches", "more ranks"});
+  return llvm::join(ways, ", ");
 }
 
 int Compilation::runPasses(Phase phase) {

@@ -89,6 +89,7 @@ private:
   int apply();
   void settleMemory();
   int checkMemory();
+  std::string whatTakesLess() const;
   int runPasses(Phase phase);
   void tellRemarks();
   int writeExecutable();
