@@ -322,15 +322,14 @@ int Compilation::checkMemory() {
                ? ", with all that 'recompute: auto' may repeat"
                : "") +
           (gathersAgain ? ", with what forward gathered gathered again" : ""));
-  diagnostics.note(
-      plan.memoryLocation,
-      "parameters " + of(program::Region::Parameters) + ", optimizer " +
-          of(program::Region::Optimizer) + ", gradients " +
-          of(program::Region::Gradients) + ", activations " +
-          of(program::Region::Activations) + ", scratch " +
-          of(program::Region::Scratch) + ", gathered parameters " +
-          of(program::Region::Working) + "; smaller are " +
-          whatTakesLess());
+  diagnostics.note(plan.memoryLocation,
+                   "parameters " + of(program::Region::Parameters) +
+                       ", optimizer " + of(program::Region::Optimizer) +
+                       ", gradients " + of(program::Region::Gradients) +
+                       ", activations " + of(program::Region::Activations) +
+                       ", scratch " + of(program::Region::Scratch) +
+                       ", gathered parameters " + of(program::Region::Working) +
+                       "; smaller are " + whatTakesLess());
   diagnostics.print(err);
   return exitNothingFeasible;
 }

@@ -120,6 +120,11 @@ std::vector<MemoryMoment> Curve::run() {
   for (const program::Binding *binding : all(function.outputs()))
     for (const program::Slot *slot : all(binding->slots()))
       alive[size_t(slot->region())].insert(rangeOf(*slot).bytes);
+  if (text(function.name()) == "train") // the host may read gradients
+    for (const program::Parameter *parameter :
+         all(program.table().parameters()))
+      if (const program::Slot *slot = parameter->gradient())
+        alive[size_t(slot->region())].insert(rangeOf(*slot).bytes);
   for (size_t index = moments.size(); index-- > 0;)
     visit(*function.calls()->Get(index), moments[index]);
   return std::move(moments);

@@ -28,7 +28,8 @@ struct MemoryMoment {
 /// One moment per call. Parameters, moments and state are there throughout;
 /// bytes of gradients, activations, inputs and outputs from the call that
 /// writes them to the last one that reads that (the host writes inputs before
-/// the first call and reads outputs after the last); scratch is that of the
+/// the first call and reads outputs after the last, and the gradients of
+/// training); scratch is that of the
 /// running call. Calls of all streams are taken in the order of the Program.
 std::vector<MemoryMoment> memoryCurve(const runtime::Program &program,
                                       const program::Function &function);

@@ -232,6 +232,20 @@ PoisonPlan::PoisonPlan(const std::vector<Death> &deaths,
   }
 }
 
+uint64_t countAlive(const void *data, uint64_t bytes) {
+  constexpr uint64_t line = 64;
+  const auto *words = static_cast<const uint32_t *>(data);
+  uint64_t alive = 0;
+  for (uint64_t begin = 0; begin < bytes; begin += line) {
+    uint64_t end = std::min(begin + line, bytes);
+    uint32_t differs = 0;
+    for (uint64_t at = begin; at < end; at += sizeof(uint32_t))
+      differs |= words[at / sizeof(uint32_t)] ^ poison;
+    alive += differs ? end - begin : 0;
+  }
+  return alive;
+}
+
 //===----------------------------------------------------------------------===//
 // Asking for it
 //===----------------------------------------------------------------------===//

@@ -47,6 +47,11 @@ private:
   std::vector<std::vector<const Death *>> dying; // by instruction
 };
 
+constexpr uint32_t poison = 0x7ff87ff8; // NaN in every floating-point type
+
+/// Bytes of the lines of 64 in [data, data + bytes) that hold anything else.
+uint64_t countAlive(const void *data, uint64_t bytes);
+
 } // namespace stretto::runtime
 
 #endif // STRETTO_RUNTIME_EXECUTOR_ADVERSARY_H

@@ -319,6 +319,7 @@ private:
     int64_t step;
     double begin, end;
     uint64_t sent;
+    uint64_t alive = 0; // measured by the adversary
   };
 
   /// What belongs to the thread of one stream.
@@ -378,6 +379,7 @@ private:
     result.begin = span.begin;
     result.end = span.end;
     result.flops = work.flops;
+    result.alive = span.alive;
     result.bytes = instruction.kind == Instruction::Kind::Collective
                        ? span.sent
                        : work.bytes;
@@ -469,7 +471,6 @@ private:
 
   /// In the worst of the legal orders, with NaN in all bytes that hold nothing.
   Status runAdversary() {
-    constexpr uint32_t poison = 0x7ff87ff8; // NaN in every floating-point type
     std::optional<Stopwatch> watch(std::in_place);
     const Expansion &expansion = *current.expansion;
     char *transient = regions[size_t(program::Region::Scratch)];
@@ -478,7 +479,11 @@ private:
         adversarialOrder(expansion, *options.adversary, current.step);
     PoisonPlan plan(deaths[current.function], order);
     for (uint32_t index : order) {
-      STRETTO_TRY(runOne<true>(expansion.instructions[index], watch));
+      const Instruction &instruction = expansion.instructions[index];
+      STRETTO_TRY(runOne<true>(instruction, watch));
+      if (current.traces && instruction.command)
+        lanes[instruction.stream]->spans.back().alive =
+            countAlive(transient, loaded->transientBytes());
       for (const Death *death : plan.after(index))
         device.fill(transient + death->begin, poison,
                     death->end - death->begin);

@@ -45,12 +45,20 @@ public:
   void addCommand(const TraceSpan &span) {
     add(R"("name":{},"cat":{},"ph":"X","pid":{},"tid":{},"ts":{:.3f},)"
         R"("dur":{:.3f},"args":{{"operation":{},"instance":{},"bytes":{},)"
-        R"("flops":{:.0f},"step":{},"micro-batch":{}{}}})",
+        R"("flops":{:.0f},"step":{},"micro-batch":{}{}{}}})",
         quoted(span.name.empty() ? span.kind : span.name), quoted(span.kind),
         rank, span.stream, microseconds(span.begin),
         1e6 * (span.end - span.begin), quoted(span.location),
         quoted(span.instance), span.bytes, span.flops, span.step,
-        span.microbatch, awaited(span));
+        span.microbatch, awaited(span), held(span));
+  }
+
+  /// A counter beside the tracks.
+  void addAlive(const TraceSpan &span) {
+    if (span.alive)
+      add(R"("name":"alive","ph":"C","pid":{},"ts":{:.3f},)"
+          R"("args":{{"transient bytes":{}}})",
+          rank, microseconds(span.end), span.alive);
   }
 
   std::string text;
@@ -67,6 +75,9 @@ private:
     if (span.waitsFor.empty())
       return "";
     return fmt::format(",\"streams\":[{}]", fmt::join(span.waitsFor, ","));
+  }
+  static std::string held(const TraceSpan &span) {
+    return span.alive ? fmt::format(",\"alive\":{}", span.alive) : "";
   }
   static std::string quoted(const std::string &word) {
     return nlohmann::json(word).dump(-1, ' ', false,
@@ -93,8 +104,10 @@ std::string traceEvents(int64_t rank, const std::vector<TraceSpan> &spans,
       return !isSameCall(*first, span);
     });
     writer.addCall(*first, *std::prev(end));
-    for (; first != end; ++first)
+    for (; first != end; ++first) {
       writer.addCommand(*first);
+      writer.addAlive(*first);
+    }
   }
   return writer.text;
 }

@@ -29,6 +29,9 @@ struct TraceSpan {
   double begin = 0, end = 0; ///< seconds of the monotonic clock
   double flops = 0;
   uint64_t bytes = 0; ///< of a collective: sent; else of the operands
+  /// Measured by the adversary: bytes of the transient range that hold a value
+  /// when the command has ended, in whole lines of 64; 0: not measured.
+  uint64_t alive = 0;
 };
 
 /// The events of one rank, separated by commas; times since `zero`.
