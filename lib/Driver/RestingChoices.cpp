@@ -3,6 +3,7 @@
 #include "RestingChoices.h"
 #include "StepFlow.h"
 #include "mlir/IR/SymbolTable.h"
+#include "stretto/Transforms/Apply/ApplyRecipe.h"
 #include "llvm/ADT/MapVector.h"
 
 #include <map>
@@ -11,8 +12,11 @@ using namespace mlir;
 using namespace stretto;
 using namespace stretto::driver;
 
-static int64_t localBytes(Type type) {
+/// Bytes on one rank, with another element type where one is given.
+static int64_t localBytes(Type type, Type element = {}) {
   auto tensor = cast<RankedTensorType>(type);
+  if (element)
+    tensor = tensor.clone(element);
   int64_t bytes = std::max(1u, tensor.getElementTypeBitWidth() / 8);
   DistAttr dist = getDist(type);
   for (int64_t extent : dist ? dist.localShape(tensor.getShape())
@@ -37,7 +41,13 @@ struct Tensor {
 
 class Chooser {
 public:
-  explicit Chooser(ModuleOp module) : symbols(module) {}
+  explicit Chooser(ModuleOp module)
+      : symbols(module), reduceType(Float32Type::get(module.getContext())) {
+    auto applied = readRecipeAttribute(module);
+    if (succeeded(applied) &&
+        applied->recipe.precision.reduce == FloatKind::BF16)
+      reduceType = BFloat16Type::get(module.getContext());
+  }
 
   std::vector<RestingChoice> run(StepOp step) {
     step.walk([&](InvokeOp invoke) { visit(invoke); });
@@ -76,8 +86,7 @@ private:
       // The copy may be of a narrower type: it is moved as that.
       auto copy = cast<RankedTensorType>(result.getType());
       int64_t more = localBytes(copy) -
-                     localBytes(cast<RankedTensorType>(operand.getType())
-                                    .clone(copy.getElementType()));
+                     localBytes(operand.getType(), copy.getElementType());
       if (more <= 0)
         continue;
       Tensor &tensor = gathered[when.getValue()][operand];
@@ -106,7 +115,9 @@ private:
     if (!add)
       return {};
     Value raw = isa<BlockArgument>(add.getLhs()) ? add.getRhs() : add.getLhs();
-    while (raw.getDefiningOp() && isExchange(raw.getDefiningOp()))
+    // Conversions to the type of the reduction and back stand around it.
+    while (raw.getDefiningOp() && (isExchange(raw.getDefiningOp()) ||
+                                   isa<ConvertOp>(raw.getDefiningOp())))
       raw = raw.getDefiningOp()->getOperand(0);
     return raw;
   }
@@ -116,26 +127,28 @@ private:
       auto name = segment.getResultAttrOfType<StringAttr>(k, attr::param);
       if (!name)
         continue;
-      int64_t shard = localBytes(segment.getResultTypes()[k]);
+      Type shard = segment.getResultTypes()[k];
       for (auto [i, operand] : llvm::enumerate(invoke.getOperands()))
         if (wordOf(segment, i, attr::param) == name.getValue())
           addAccumulator(invoke.getResult(k), operand, shard);
     }
   }
 
-  void addAccumulator(Value gradient, Value accumulator, int64_t shard) {
+  void addAccumulator(Value gradient, Value accumulator, Type shard) {
     OpResult made = madeBy(accumulator);
     if (!made)
       return;
     SegmentOp backward = calleeOf(cast<InvokeOp>(made.getOwner()));
     Value raw = rawOf(backward, made.getResultNumber());
-    if (!raw || localBytes(raw.getType()) <= shard)
+    Type kept = cast<RankedTensorType>(shard).getElementType();
+    if (!raw || localBytes(raw.getType(), kept) <= localBytes(shard))
       return;
     bool inBackward =
         bool(backward.getResultAttr(made.getResultNumber(), attr::rest));
     Tensor &tensor = reduced[inBackward ? "microbatch" : "step"][gradient];
-    tensor.exchange = localBytes(raw.getType()) - shard;
-    tensor.whole += tensor.exchange;
+    tensor.exchange =
+        localBytes(raw.getType(), reduceType) - localBytes(shard, reduceType);
+    tensor.whole += localBytes(raw.getType(), kept) - localBytes(shard);
     ++tensor.uses;
   }
 
@@ -161,6 +174,7 @@ private:
   }
 
   SymbolTable symbols;
+  Type reduceType; // in which ranks add gradients
   int64_t microbatches = 1;
   std::map<StringRef, Tensors> gathered, reduced;
 };
