@@ -284,6 +284,18 @@ def gather_cases():
             model=primes,
             recompute='[{ layers: "layers.0", what: gathers }]',
         )
+    bf16 = (("tp2-sp", 1, "0", "bf16"), ("dp2-tp2-sp", 4, "3", "bf16-all"), ("cp2-tp2", 2, "0", "bf16-sums"))
+    for kind, (plan, m, zero, name) in itertools.product(("gpt", "llama"), bf16):
+        yield Case(
+            f"gathers-{name}-{kind}-{plan}",
+            kind,
+            plan,
+            m,
+            flags=("tied", "qk-norm"),
+            recompute="gathers",
+            zero=zero,
+            precision=PRECISIONS[name],
+        )
 
 
 def zero_cases():
