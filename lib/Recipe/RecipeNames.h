@@ -23,7 +23,9 @@ inline const Name<DecayKind> decayNames[] = {{"constant", DecayKind::Constant},
                                              {"linear", DecayKind::Linear},
                                              {"cosine", DecayKind::Cosine}};
 inline const Name<NonfinitePolicy> nonfiniteNames[] = {
-    {"stop", NonfinitePolicy::Stop}, {"skip", NonfinitePolicy::Skip}};
+    {"stop", NonfinitePolicy::Stop},
+    {"skip", NonfinitePolicy::Skip},
+    {"rollback", NonfinitePolicy::Rollback}};
 
 template <typename Enum, size_t n>
 llvm::StringRef spell(const Name<Enum> (&names)[n], Enum value) {

@@ -97,7 +97,8 @@ static void addRun(CLI::App &app, TrainOptions &options) {
       ->type_name("SEED");
   app.add_option("--inject-nan", options.plantNan,
                  "NaN in the first element of a tensor when it is first "
-                 "written in the step, for tests")
+                 "written in the step (and not again after a roll back), for "
+                 "tests")
       ->type_name("STEP:RANK:INSTANCE:TENSOR");
 }
 

@@ -24,7 +24,7 @@ enum class OptimizerKind { AdamW, Sgd };
 enum class DecayKind { Constant, Linear, Cosine };
 /// What happens when a loss or gradient is not finite: end the run, or leave
 /// parameters and moments as they are and go on with the next step.
-enum class NonfinitePolicy { Stop, Skip };
+enum class NonfinitePolicy { Stop, Skip, Rollback };
 
 struct Recipe {
   static constexpr int64_t version = 1;

@@ -139,7 +139,8 @@ static void visitEntries(Visitor &visitor, Applied &applied, double &minLr,
       "decay", recipe.schedule.decay,
       ArrayRef({DecayKind::Constant, DecayKind::Linear, DecayKind::Cosine}));
   visitor.entry("nonfinite", recipe.nonfinite,
-                ArrayRef({NonfinitePolicy::Stop, NonfinitePolicy::Skip}));
+                ArrayRef({NonfinitePolicy::Stop, NonfinitePolicy::Skip,
+                          NonfinitePolicy::Rollback}));
   visitor.entry("eval_every", recipe.eval.every);
   visitor.entry("eval_fraction", recipe.eval.fraction);
 }

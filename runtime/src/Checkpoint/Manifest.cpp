@@ -130,11 +130,18 @@ Result<StoredBox> boxFromJson(const json &value) {
 }
 
 json factsToJson(const CheckpointFacts &facts) {
-  return {{"format", formatName},       {"version", formatVersion},
-          {"model", facts.model},       {"program", hex(facts.programHash)},
-          {"step", facts.step},         {"cursor", facts.cursor},
-          {"seed", facts.seed},         {"data_tokens", facts.dataTokens},
-          {"data", hex(facts.dataHash)}};
+  return {{"format", formatName},
+          {"version", formatVersion},
+          {"model", facts.model},
+          {"program", hex(facts.programHash)},
+          {"step", facts.step},
+          {"cursor", facts.cursor},
+          {"seed", facts.seed},
+          {"data_tokens", facts.dataTokens},
+          {"data", hex(facts.dataHash)},
+          {"skipped_batches", facts.skippedBatches},
+          {"failed_step", facts.failedStep},
+          {"roll_backs", facts.rollBacks}};
 }
 
 Result<CheckpointFacts> factsFromJson(const json &value) {
@@ -156,6 +163,11 @@ Result<CheckpointFacts> factsFromJson(const json &value) {
   members.read("data_tokens", facts.dataTokens);
   if (value.contains("data")) // older checkpoints do not know
     members.readHex("data", facts.dataHash);
+  for (auto [key, count] : {std::pair("skipped_batches", &facts.skippedBatches),
+                            std::pair("failed_step", &facts.failedStep),
+                            std::pair("roll_backs", &facts.rollBacks)})
+    if (value.contains(key)) // older ones know none of these
+      members.read(key, *count);
   STRETTO_TRY(members.status);
   return facts;
 }

@@ -134,6 +134,11 @@ public:
                    }});
   }
 
+  void plantAt(int64_t step) override {
+    if (options.plant)
+      options.plant->step = step;
+  }
+
   std::vector<TensorView> inputs(size_t function) const override {
     return viewBindings(*loaded, ranks.rank(), regions,
                         functionAt(function).inputs());

@@ -88,6 +88,16 @@ Status MetricsFile::write(const EvalMetrics &metrics) {
   return writeLine(descriptor, path, line);
 }
 
+Status MetricsFile::write(const RollBackMetrics &metrics) {
+  Line line;
+  addMember(line, "step", double(metrics.step));
+  addMember(line, "rolled_back", double(metrics.to));
+  addMember(line, "skipped_batches", double(metrics.skippedBatches));
+  addMember(line, "time", metrics.seconds);
+  endObject(line);
+  return writeLine(descriptor, path, line);
+}
+
 Progress::Progress(bool quiet, int64_t lastStep)
     : quiet(quiet), terminal(isatty(STDERR_FILENO)), lastStep(lastStep) {}
 

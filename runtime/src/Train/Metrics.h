@@ -29,6 +29,13 @@ struct EvalMetrics {
   double bitsPerByte() const { return loss / 0.693147180559945309; }
 };
 
+struct RollBackMetrics {
+  int64_t step = 0;           ///< that failed
+  int64_t to = 0;             ///< steps done in the state that was loaded
+  int64_t skippedBatches = 0; ///< since step 0
+  double seconds = 0;         ///< since the loop began
+};
+
 /// Lines of JSON, each written whole at once, so that a crash loses none.
 class MetricsFile {
 public:
@@ -39,6 +46,7 @@ public:
   Status open(const std::string &path, bool append);
   Status write(const StepMetrics &metrics);
   Status write(const EvalMetrics &metrics);
+  Status write(const RollBackMetrics &metrics);
 
 private:
   std::string path;

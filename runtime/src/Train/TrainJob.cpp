@@ -12,9 +12,9 @@
 
 namespace stretto::runtime {
 
-bool TrainJob::skipsNonFinite() const {
-  const auto *policy = recipe().nonfinite();
-  return policy && policy->str() == "skip";
+bool TrainJob::onNonFinite(const char *policy) const {
+  const auto *wanted = recipe().nonfinite();
+  return (wanted ? wanted->str() : "stop") == policy;
 }
 
 uint64_t TrainJob::tokenBound() const {

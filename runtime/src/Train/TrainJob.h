@@ -53,8 +53,9 @@ struct TrainJob {
   /// Whether tokens are bytes of text.
   bool isText() const;
   const program::Recipe &recipe() const { return *program->table().recipe(); }
-  /// False where the run has to stop at a value that is not finite.
-  bool skipsNonFinite() const;
+  /// Whether the recipe's answer to values that are not finite is this one:
+  /// "stop", "skip" or "rollback".
+  bool onNonFinite(const char *policy) const;
 };
 
 /// Checks everything that can be checked before ranks exist.
@@ -66,8 +67,10 @@ struct Outcome {
   StepMetrics last;
   std::optional<EvalMetrics> eval;
   int64_t stepsRun = 0, stepsSkipped = 0;
-  double stepSeconds = 0; ///< in steps, without evaluation and saving
-  std::string checkpoint; ///< the last one saved
+  int64_t rollBacks = 0;      ///< in this run
+  int64_t skippedBatches = 0; ///< passed by in roll backs, since step 0
+  double stepSeconds = 0;     ///< in steps, without evaluation and saving
+  std::string checkpoint;     ///< the last one saved
   const char *signal = nullptr;
   std::vector<std::string> mismatches; ///< replicas that differ
   std::vector<int32_t> sample;

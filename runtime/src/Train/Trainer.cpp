@@ -15,7 +15,8 @@ namespace stretto::runtime {
 Trainer::Trainer(World &world, Executor &executor, const TrainJob &job,
                  Outcome &outcome)
     : world(world), executor(executor), job(job), outcome(outcome),
-      progress(job.options.quiet || world.rank() != 0, job.lastStep) {}
+      progress(job.options.quiet || world.rank() != 0, job.lastStep),
+      now(job.start), savedStep(job.start.step), saved(job.checkpoint) {}
 
 Status Trainer::run() {
   STRETTO_TRY(agree(world, loadState()));
@@ -29,18 +30,29 @@ Status Trainer::run() {
 }
 
 Status Trainer::loadState() {
-  STRETTO_TRY(initializeState(executor));
-  if (!job.options.loadParameters.empty())
-    STRETTO_TRY(loadParameters(executor, job.options.loadParameters));
+  if (leads())
+    outcome.skippedBatches = now.skippedBatches;
   if (leads() && job.options.sampleOnly && job.checkpoint.empty() &&
       job.options.loadParameters.empty())
     progress.note("warning: the parameters are untrained; pass --resume or "
                   "--load-params");
-  if (job.checkpoint.empty())
-    return Status::ok();
-  if (leads() && job.data)
+  if (leads() && job.data && !job.checkpoint.empty())
     warnOfOtherData();
-  return loadCheckpoint(job.checkpoint, checkpointPieces(executor)).status();
+  if (leads() && !job.options.sampleOnly && job.onNonFinite("rollback") &&
+      (job.options.save.empty() || job.options.saveEvery == 0))
+    progress.note("warning: `nonfinite: rollback` without --save and "
+                  "--save-every: there is nothing to go back to but the "
+                  "beginning of the run");
+  return restore(job.checkpoint);
+}
+
+Status Trainer::restore(const std::string &checkpoint) {
+  STRETTO_TRY(initializeState(executor));
+  if (!job.options.loadParameters.empty())
+    STRETTO_TRY(loadParameters(executor, job.options.loadParameters));
+  if (checkpoint.empty())
+    return Status::ok();
+  return loadCheckpoint(checkpoint, checkpointPieces(executor)).status();
 }
 
 /// To go on with other data is a way to use a checkpoint, but not by mistake.
@@ -95,10 +107,14 @@ Status Trainer::loop() {
                          ": nothing to train"));
   executor.resetCounters();
   begin = Clock::now();
-  for (int64_t step = job.start.step + 1; step <= job.lastStep && !stopping;
-       ++step) {
-    STRETTO_TRY(runStep(step));
-    STRETTO_TRY(afterStep(step, stopping || step == job.lastStep));
+  movePlant();
+  while (now.step < job.lastStep && !stopping) {
+    bool rolledBack = false;
+    STRETTO_TRY(runStep(now.step + 1, rolledBack));
+    if (!rolledBack)
+      STRETTO_TRY(afterStep(now.step, stopping || now.step == job.lastStep));
+    else if (stopping && !job.options.save.empty())
+      STRETTO_TRY(save()); // where the data go on
   }
   return Status::ok();
 }
@@ -106,10 +122,10 @@ Status Trainer::loop() {
 Status Trainer::feedTrain(int64_t step) {
   auto hyper = hyperParameters(job.schedule, job.recipe().beta1(),
                                job.recipe().beta2(), step);
-  return trainFeed.fill(*job.samples, cursorAfter(step - 1), hyper);
+  return trainFeed.fill(*job.samples, now.cursor, hyper);
 }
 
-Status Trainer::runStep(int64_t step) {
+Status Trainer::runStep(int64_t step, bool &rolledBack) {
   auto start = Clock::now();
   STRETTO_TRY(feedTrain(step));
   STRETTO_TRY(executor.execute(trainFunction, step));
@@ -130,7 +146,13 @@ Status Trainer::runStep(int64_t step) {
   }
   Status written = leads() ? metrics.write(outcome.last) : Status::ok();
   STRETTO_TRY(written);
-  return handleNonFinite(step, bits & NonFinite);
+  rolledBack = (bits & NonFinite) && job.onNonFinite("rollback");
+  if (rolledBack)
+    return rollBack(step);
+  STRETTO_TRY(handleNonFinite(step, bits & NonFinite));
+  now.step = step;
+  now.cursor += uint64_t(batch);
+  return Status::ok();
 }
 
 StepMetrics Trainer::measure(int64_t step, double seconds) const {
@@ -147,49 +169,6 @@ StepMetrics Trainer::measure(int64_t step, double seconds) const {
   return result;
 }
 
-Status Trainer::handleNonFinite(int64_t step, bool nonFinite) {
-  constexpr int64_t mostSkips = 10;
-  skippedInARow = nonFinite ? skippedInARow + 1 : 0;
-  if (!nonFinite)
-    return Status::ok();
-  if (leads())
-    ++outcome.stepsSkipped;
-  STRETTO_ASSIGN(NonFiniteOrigin origin, explainNonFinite(step));
-  std::string values = concat("loss ", *loss.data<float>(), ", gradient norm ",
-                              *gradNorm.data<float>());
-  if (job.skipsNonFinite() && skippedInARow < mostSkips) {
-    if (leads())
-      progress.note(concat("warning: step ", step, " skipped: ", values,
-                           "; rank ", origin.rank, ": ", origin.description));
-    return Status::ok();
-  }
-  if (job.skipsNonFinite())
-    values += concat(", ", skippedInARow, " skipped steps in a row");
-  // The rank where it began is the one that speaks.
-  bool mine = world.rank() == origin.rank;
-  return agree(world, !mine ? Status::ok()
-                            : failure(Code::RunFailed, "step ", step, ": ",
-                                      values, "; ", origin.description));
-}
-
-/// A parameter that was bad before the step (which did not update it) is no
-/// fault of the step; anything else shows when the step is done again.
-Result<NonFiniteOrigin> Trainer::explainNonFinite(int64_t step) {
-  NonFiniteOrigin origin;
-  STRETTO_ASSIGN(std::vector<std::string> bad,
-                 gatherTexts(world, findNonFinite(parametersOf(executor))));
-  for (int64_t rank = world.size(); rank-- > 0;)
-    if (!bad[rank].empty())
-      origin = {rank, bad[rank] + " before the step"};
-  if (origin.rank >= 0)
-    return origin;
-  STRETTO_TRY(feedTrain(step));
-  STRETTO_ASSIGN(origin, executor.findNonFinite(trainFunction, step));
-  if (origin.rank < 0)
-    origin = {0, "no operation made it from finite values"};
-  return origin;
-}
-
 Status Trainer::afterStep(int64_t step, bool last) {
   const TrainOptions &options = job.options;
   if (!options.dumpState.empty() && (last || options.dumpEveryStep))
@@ -199,7 +178,7 @@ Status Trainer::afterStep(int64_t step, bool last) {
     STRETTO_TRY(evaluate(step));
   if (!options.save.empty() &&
       (last || (options.saveEvery > 0 && step % options.saveEvery == 0)))
-    STRETTO_TRY(save(step));
+    STRETTO_TRY(save());
   return Status::ok();
 }
 
@@ -230,21 +209,19 @@ Status Trainer::evaluate(int64_t step) {
   return metrics.write(result);
 }
 
-Status Trainer::save(int64_t step) {
-  CheckpointFacts facts;
+Status Trainer::save() {
+  CheckpointFacts facts = now;
   const auto *model = job.program->table().model();
   facts.model = model ? model->str() : "";
   facts.programHash = job.program->hash();
-  facts.step = step;
-  facts.cursor = cursorAfter(step);
   facts.seed = job.seed;
   facts.dataTokens = job.data ? job.data->tokens() : 0;
   facts.dataHash = job.dataHash;
-  STRETTO_ASSIGN(std::string path,
-                 saveCheckpoint(world, job.options.save, facts,
-                                checkpointPieces(executor)));
+  STRETTO_ASSIGN(saved, saveCheckpoint(world, job.options.save, facts,
+                                       checkpointPieces(executor)));
+  savedStep = now.step;
   if (leads())
-    outcome.checkpoint = path;
+    outcome.checkpoint = saved;
   return Status::ok();
 }
 

@@ -75,7 +75,7 @@ void fillState(State &state, float base) {
 
 CheckpointFacts facts(int64_t step) {
   return {"gpt", 0x1234567890abcdefull, step, 3200, 18446744073709551615ull,
-          9,     0xfedcba9876543210ull};
+          9,     0xfedcba9876543210ull, 4,    7,    2};
 }
 
 using Layout = State (*)(int64_t rank);
@@ -298,6 +298,16 @@ TEST(Checkpoint, KeepsTheFingerprintOfTheData) {
   auto facts = readCheckpointFacts(folder.path("step-000001"));
   ASSERT_TRUE(facts) << facts.message();
   EXPECT_EQ(facts->dataHash, 0xfedcba9876543210ull);
+}
+
+TEST(Checkpoint, KeepsWhatWasRolledBack) {
+  TemporaryFolder folder;
+  ASSERT_TRUE(save(folder.path(), 1, layoutA, 1).isOk());
+  auto facts = readCheckpointFacts(folder.path("step-000001"));
+  ASSERT_TRUE(facts) << facts.message();
+  EXPECT_EQ(facts->skippedBatches, 4);
+  EXPECT_EQ(facts->failedStep, 7);
+  EXPECT_EQ(facts->rollBacks, 2);
 }
 
 TEST(Checkpoint, AKillWhileReplacingLosesNothing) {

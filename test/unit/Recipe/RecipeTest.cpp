@@ -37,7 +37,7 @@ precision: { params: f32, compute: bf16, gradients: bf16, reduce: f32 }
 optimizer: { kind: sgd, lr: 1.5e-3, momentum: 0.9, weight_decay: 0, clip: none }
 schedule: { warmup: 2, decay: linear, min_lr: 1.0e-5, decay_steps: 8 }
 eval: { every: 0, fraction: 0.25 }
-nonfinite: skip
+nonfinite: rollback
 )");
   EXPECT_EQ(recipe.globalBatch, 6);
   EXPECT_EQ(recipe.sequence, 33);
@@ -58,7 +58,7 @@ nonfinite: skip
   EXPECT_EQ(recipe.decaySteps(), 8);
   EXPECT_EQ(recipe.eval.every, 0);
   EXPECT_EQ(recipe.eval.fraction, 0.25);
-  EXPECT_EQ(recipe.nonfinite, NonfinitePolicy::Skip);
+  EXPECT_EQ(recipe.nonfinite, NonfinitePolicy::Rollback);
   EXPECT_EQ(recipe.locate("optimizer.lr").str(), "r.yaml:7:29");
 }
 

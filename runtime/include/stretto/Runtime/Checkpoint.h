@@ -37,6 +37,9 @@ struct CheckpointFacts {
   uint64_t seed = 0;
   uint64_t dataTokens = 0; ///< size of the data set, 0 when unknown
   uint64_t dataHash = 0;   ///< its fingerprint, 0 when unknown
+  /// Of roll backs: batches that were consumed and are in no parameter, the
+  /// furthest step that failed, and how often since a step got past it.
+  int64_t skippedBatches = 0, failedStep = 0, rollBacks = 0;
 };
 
 /// The word of safetensors for a type.

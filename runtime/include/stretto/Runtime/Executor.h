@@ -123,6 +123,9 @@ public:
   virtual Result<NonFiniteOrigin> findNonFinite(size_t function,
                                                 int64_t step) = 0;
 
+  /// Moves the planted NaN, if there is one, to another step.
+  virtual void plantAt(int64_t step) = 0;
+
   /// Memory of this rank, valid after prepare.
   virtual std::vector<TensorView> inputs(size_t function) const = 0;
   virtual std::vector<TensorView> outputs(size_t function) const = 0;
