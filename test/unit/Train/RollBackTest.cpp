@@ -95,3 +95,14 @@ TEST_F(Train, GivesUpWhenRollBacksDoNotGetOn) {
   EXPECT_TRUE(mentions(status, "3 roll backs did not get past step 3"))
       << status.message();
 }
+
+TEST_F(Train, DoesNotRollBackToWhatAnotherRunSaved) {
+  TinyProgram tiny = plan(1, 1, 1);
+  tiny.nonfinite = "rollback";
+  options.save = folder.path("run");
+  options.saveEvery = 4;
+  mustRun(tiny, options); // LATEST is step 6
+  options.batches = batches({24, 20, tooMuch, 12, 6, 10, 16});
+  options.steps = 4;
+  near(parametersOf(tiny, options), afterCounts(initial(11), {12, 6, 10, 16}));
+}
