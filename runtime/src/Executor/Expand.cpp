@@ -172,7 +172,8 @@ private:
       out.buffers.push_back(addressOf(*command.operands()->Get(i)));
       uint64_t bytes = command.operands()->Get(i)->bytes();
       work.bytes += bytes;
-      work.largest = std::max(work.largest, bytes);
+      work.largest = std::max(
+          work.largest, bytes / uint64_t(bytesOf(operandType(command, i))));
     }
     switch (command.payload_type()) {
     case program::Payload::Launch:

@@ -89,6 +89,9 @@ Status verifyPayload(const program::Program &program, const Command &command,
   if (launch.types() && launch.types()->size() != count(command.operands()))
     return reject("has ", launch.types()->size(), " element types for ",
                   count(command.operands()), " operands");
+  for (size_t i = 0; launch.types() && i < launch.types()->size(); ++i)
+    if (bytesOf(launch.types()->GetEnum<DType>(uint32_t(i))) == 0)
+      return reject("operand ", i, ": its element type does not exist");
   return Status::ok();
 }
 

@@ -119,7 +119,7 @@ std::string communicationTable(const Executor &executor) {
 static std::string profileLine(const ProfileEntry &entry, int64_t steps,
                                double total) {
   double seconds = std::max(entry.cpuSeconds, 1e-12);
-  double elements = double(entry.largest) / sizeof(float);
+  double elements = double(entry.largest);
   return fmt::format(
       "{:9.3f} {:9.3f} {:6.2f} {:8.1f} {:8.1f} {:7.2f} {:7.3f}  {} {}\n",
       1e3 * entry.seconds / double(steps),

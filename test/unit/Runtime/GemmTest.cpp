@@ -257,6 +257,17 @@ TEST(Gemm, BatchesThatDoNot) {
   check(batched(sums, {3}, {20}, {30}, {0}), "sum over the batch");
 }
 
+TEST(Fill, EndsWithinItsPattern) {
+  Result<std::unique_ptr<Device>> device = createCpuDevice();
+  ASSERT_TRUE(device);
+  for (uint64_t bytes : {0, 1, 2, 3, 4, 5, 6, 7, 8, 30, 66}) {
+    std::vector<uint8_t> target(80, 0xee);
+    (*device)->fill(target.data(), 0x44332211, bytes);
+    for (uint64_t i = 0; i < target.size(); ++i)
+      EXPECT_EQ(target[i], i < bytes ? 0x11 * (i % 4 + 1) : 0xee) << bytes;
+  }
+}
+
 TEST(Gemm, OtherTypesAreRefused) {
   Result<std::unique_ptr<Device>> device = createCpuDevice();
   ASSERT_TRUE(device);

@@ -130,6 +130,7 @@ const Fault faults[] = {
     {"element type", [](auto &p) { gemm(p).c_dtype = DType(50); }},
     {"C has 384 bytes, 768 are", [](auto &p) { gemm(p).c_dtype = DType::F64; }},
     {"has 1 element types for 2", [](auto &p) { launch(p).types = {DType::BF16}; }},
+    {"operand 1: its element type", [](auto &p) { launch(p).types = {DType::BF16, DType(50)}; }},
     {"a size of",
      [](auto &p) { attention(p).q_len = int64_t(1) << 31; }},
     {"a size of 0", [](auto &p) { attention(p).head_dim = 0; }},

@@ -90,7 +90,7 @@ struct ProfileEntry {
   double asideSeconds = 0; ///< of `seconds`, on streams other than 0
   double flops = 0;        ///< useful floating-point operations
   uint64_t bytes = 0;      ///< of the operands
-  uint64_t largest = 0;    ///< bytes of the largest operand
+  uint64_t largest = 0;    ///< elements of the operand that has the most
 };
 
 /// Bytes this rank sent (others read from it) in the collectives of one kind
