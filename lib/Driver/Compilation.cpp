@@ -317,7 +317,7 @@ int Compilation::checkMemory() {
       plan.memoryLocation,
       "a rank takes " + readableBytes(arena) + " (" + Twine(arena) +
           " B), more than the plan's memory of " +
-          formatBytes(*plan.memoryBytes) +
+          readableBytes(uint64_t(*plan.memoryBytes)) +
           (plan.recomputesToFit()
                ? ", with all that 'recompute: auto' may repeat"
                : "") +
@@ -329,6 +329,10 @@ int Compilation::checkMemory() {
                        ", activations " + of(program::Region::Activations) +
                        ", scratch " + of(program::Region::Scratch) +
                        ", gathered parameters " + of(program::Region::Working) +
+                       ", inputs " + of(program::Region::Inputs) +
+                       ", outputs " + of(program::Region::Outputs) +
+                       ", fragmentation " +
+                       readableBytes(fragmentationBytes(rows)) +
                        "; smaller are " + whatTakesLess());
   diagnostics.print(err);
   return exitNothingFeasible;

@@ -25,7 +25,7 @@ int runExecutable(llvm::StringRef executable, llvm::StringRef folder,
 
 /// How far the executable's losses and gradients may be from the f64 reference,
 /// relative to their norms. In f32 a constant; where layers compute in bf16,
-/// u sqrt(D) with the unit roundoff u = 2^-8 and D roundings on the longest
+/// 2 u sqrt(D) with the unit roundoff u = 2^-8 and D roundings on the longest
 /// path from an input to a gradient (docs/precision.md).
 double executableTolerance(mlir::ModuleOp derived);
 /// Does the program round to less than f32?

@@ -222,9 +222,52 @@ static void verifyPlaces(const program::Program &program, Findings &findings) {
   }
 }
 
+/// Bytes of a rank's shard of a tensor.
+static uint64_t shardBytes(const runtime::Dimensions *dims,
+                           program::DType type) {
+  uint64_t bytes = runtime::bytesOf(type);
+  for (const program::Dimension *dim : all(dims)) {
+    uint64_t parts = 1;
+    for (const program::AxisRef *axis : all(dim->axes()))
+      parts *= axis->size();
+    bytes *= uint64_t(dim->padded()) / parts;
+  }
+  return bytes;
+}
+
+/// The host's tensors have exactly the bytes of their shards.
+static void verifySizes(const program::Program &program, Findings &findings) {
+  auto expect = [&](const program::Slot *slot, uint64_t bytes,
+                    const flatbuffers::String *name, const char *what) {
+    if (slot && slot->bytes() != bytes)
+      findings.error("'" + text(name) + "' has " + Twine(slot->bytes()) +
+                     " bytes of " + what + ", its shape says " + Twine(bytes));
+  };
+  for (const program::Parameter *parameter : all(program.parameters())) {
+    auto *dims = parameter->dims();
+    auto *gradient = parameter->gradient_dims(),
+         *moment = parameter->moment_dims();
+    expect(parameter->parameter(), shardBytes(dims, parameter->dtype()),
+           parameter->name(), "parameter");
+    expect(parameter->gradient(),
+           shardBytes(gradient ? gradient : dims, parameter->gradient_dtype()),
+           parameter->name(), "gradient");
+    for (const program::Slot *slot : all(parameter->moments()))
+      expect(slot, shardBytes(moment ? moment : dims, program::DType::F32),
+             parameter->name(), "moment");
+  }
+  for (const program::Function *function : all(program.functions()))
+    for (const auto *bindings : {function->inputs(), function->outputs()})
+      for (const program::Binding *binding : all(bindings))
+        for (const program::Slot *slot : all(binding->slots()))
+          expect(slot, shardBytes(binding->dims(), binding->dtype()),
+                 binding->name(), "memory");
+}
+
 void stretto::verifyParameters(const runtime::Program &program,
                                Findings &findings) {
   verifyPlaces(program.table(), findings);
+  verifySizes(program.table(), findings);
   verifyDisjoint(program.table(), findings);
   const program::Function *train = program.findFunction("train");
   if (!train)

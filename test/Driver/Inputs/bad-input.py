@@ -153,7 +153,7 @@ CASES = [
     ("plan-recompute-without-limit", replace("plan.yaml", "plan: 1", "plan: 1\nrecompute: auto"), COMPILE, REJECTED,
      r"plan.yaml:2:12: error: 'recompute: auto' .*'memory: 16GiB'"),
     ("plan-memory-too-small", replace("plan.yaml", "plan: 1", "plan: 1\nmemory: 1000"), COMPILE, 4,
-     r"plan.yaml:2:9: error: a rank takes .* more than the plan's memory of 1000\n.*note: parameters .*'recompute: auto'"),
+     r"plan.yaml:2:9: error: a rank takes .* more than the plan's memory of 1000 B\n.*note: parameters .*'recompute: auto'"),
     ("plan-memory-negative", replace("plan.yaml", "plan: 1", "plan: 1\nmemory: -1GiB"), COMPILE, REJECTED,
      r"plan.yaml:2:9: error: 'memory' must be a size in bytes"),
     ("plan-recompute-unknown", replace("plan.yaml", "plan: 1", "plan: 1\nrecompute: selectve"), COMPILE, REJECTED,

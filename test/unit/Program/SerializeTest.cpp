@@ -112,7 +112,7 @@ TEST(Serialize, KeepsTypesThatDiffer) {
     ++changed;
   });
   ASSERT_GT(changed, 2u);
-  auto bytes = serializeProgram(*lowered.module);
+  auto bytes = packProgram(*lowered.module);
   ASSERT_TRUE(succeeded(bytes));
   auto back = deserializeProgram(&lowered.context, *bytes);
   ASSERT_TRUE(back);
