@@ -198,9 +198,8 @@ bool driver::roundsBelowF32(ModuleOp derived) {
 
 double driver::executableTolerance(ModuleOp derived) {
   constexpr double unitRoundoff = 1.0 / 256; // 8 bits of significand
-  return std::max(f32Tolerance,
-                  2 * unitRoundoff *
-                      std::sqrt(double(countRoundings(derived))));
+  return std::max(f32Tolerance, 2 * unitRoundoff *
+                                    std::sqrt(double(countRoundings(derived))));
 }
 
 static std::string dumpOf(StringRef folder, int64_t step) {
