@@ -25,6 +25,8 @@ protected:
     TinyProgram tiny;
     tiny.dp = tiny.tp = 2;
     tiny.steps = 1000000;
+    tiny.lr =
+        1e-7; // finite to the last of them: a run goes on until it is ended
     std::string program = tiny.build();
     auto runner = MappedFile::open(STRETTO_RUNNER);
     EXPECT_TRUE(runner) << runner.message();
