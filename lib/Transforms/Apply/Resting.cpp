@@ -175,7 +175,10 @@ static std::vector<std::string> sharing(const Plan &plan, const ZeroRule &rule,
 
 /// Why nothing rests apart although the rule asks for it.
 static std::string whyNothing(const Plan &plan, const ZeroRule &rule) {
-  if (rule.stage == 0 || rule.params || rule.grads || rule.optim)
+  if (rule.stage == 0 && !rule.params && !rule.grads && !rule.optim)
+    return "there is no stage and nothing is named to be sharded; add 'stage: "
+           "3', for instance";
+  if (rule.params || rule.grads || rule.optim)
     return "no parameter has room for the axes that it names; those of the "
            "'shard' rules are taken";
   std::vector<std::string> all = allAxesOf(plan, rule);

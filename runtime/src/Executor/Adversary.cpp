@@ -5,6 +5,7 @@
 #include "stretto/Runtime/Random.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <map>
 
@@ -256,10 +257,11 @@ Result<ExecutorOptions> ExecutorOptions::fromEnvironment() {
   if (!text)
     return options;
   char *rest = nullptr;
+  errno = 0;
   options.adversary = std::strtoull(text, &rest, 10);
-  if (*text < '0' || *text > '9' || *rest)
+  if (*text < '0' || *text > '9' || *rest || errno == ERANGE)
     return failure(Code::Usage, "STRETTO_ADVERSARY='", text,
-                   "' is not a seed, a whole number");
+                   "' is not a seed, a whole number below 2^64");
   return options;
 }
 

@@ -158,10 +158,10 @@ Result<PlantedNan> parsePlant(const std::string &text, int64_t ranks) {
   long long step = 0, rank = 0;
   if (std::sscanf(text.c_str(), "%18lld:%18lld:%255[^:]:%255[^:]%c", &step,
                   &rank, instance, tensor, &rest) != 4 ||
-      rank < 0 || rank >= ranks)
+      step < 1 || rank < 0 || rank >= ranks)
     return failure(Code::Usage, "--inject-nan '", text,
                    "' is not STEP:RANK:INSTANCE:TENSOR with a rank below ",
-                   ranks);
+                   ranks, " and a step from 1 on");
   return PlantedNan{rank, step, instance, tensor};
 }
 
