@@ -118,6 +118,7 @@ std::optional<int> driver::parseCommandLine(llvm::StringRef command,
     line.tensor = tensor->getValue();
   reader.text(OPT_svg, line.svg);
   reader.text(OPT_timeline, line.timeline);
+  reader.text(OPT_measured, line.measured);
   reader.positive(OPT_flops, line.rates.flops);
   reader.positive(OPT_bf16_flops, line.rates.bf16Flops);
   reader.positive(OPT_memory_bandwidth, line.rates.memoryBytes);

@@ -17,7 +17,7 @@ struct CommandLine {
   CompileOptions compile;
   std::optional<Phase> stopAfter;
   std::optional<std::string> tensor;
-  std::string svg, timeline;
+  std::string svg, timeline, measured;
   MachineRates rates;
   int64_t steps = 2;
   int64_t rank = 0;

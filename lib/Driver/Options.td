@@ -18,6 +18,7 @@ defm rank : Value<"rank", "R", "plan, verify: the rank whose sent bytes are pred
 defm tolerance : Value<"tolerance", "X", "check: relative tolerance of gradients (1e-10)">;
 defm executable : Value<"executable", "WHEN", "check: also compile and run on this machine: yes or no (yes)">;
 defm svg : Value<"svg", "FILE", "plan: draw the memory of a step, call by call">;
+defm measured : Value<"measured", "TRACE", "plan: add what a traced run under STRETTO_ADVERSARY=0 found alive to the memory of a step">;
 defm timeline : Value<"timeline", "FILE", "plan: write when a step does what, by the cost model, for Perfetto">;
 defm flops : Value<"flops", "N", "plan: operations in f32 that a rank does per second (1.1e11)">;
 defm bf16_flops : Value<"bf16-flops", "N", "plan: the same on bf16 (2e11)">;

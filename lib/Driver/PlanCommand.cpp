@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CommandLine.h"
+#include "MeasuredMemory.h"
 #include "ProgramTables.h"
 #include "stretto/Cost/StepFlops.h"
 #include "stretto/Program/Memory.h"
@@ -20,6 +21,7 @@
 #include "stretto/Transforms/Shard/Links.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/Format.h"
+#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 using namespace stretto;
@@ -32,6 +34,7 @@ struct PlanReport {
   std::string title;
   std::vector<MemoryRow> memory;
   std::vector<MemoryMoment> curve; // of a training step
+  std::vector<uint64_t> measured;  // the same in a run; may be empty
   StepFlops work;
   double repeatedFlops = 0;                                  // of the work
   std::vector<std::pair<std::string, std::string>> policies; // scope, words
@@ -262,6 +265,7 @@ static void printJson(const PlanReport &report, llvm::raw_ostream &out) {
              {"plan", report.title},
              {"memory", toJson(report.memory)},
              {"curve", toJson(report.curve)},
+             {"measured", llvm::json::Array(report.measured)},
              {"recompute", std::move(policies)},
              {"flops", llvm::json::Object{{"forward", report.work.forward},
                                           {"backward", report.work.backward},
@@ -286,8 +290,28 @@ static int draw(const PlanReport &report, const std::string &path,
   std::string text;
   llvm::raw_string_ostream os(text);
   drawMemory(os, report.curve, report.arena(),
-             "Memory of a rank: " + report.title);
+             "Memory of a rank: " + report.title, report.measured);
   return write(path, text, err);
+}
+
+static int readMeasured(const std::string &path, PlanReport &report,
+                        llvm::raw_ostream &err) {
+  auto buffer = llvm::MemoryBuffer::getFile(path);
+  if (!buffer) {
+    err << "error: cannot open '" << path
+        << "': " << buffer.getError().message() << "\n";
+    return exitInputRejected;
+  }
+  auto measured =
+      measuredMemory((*buffer)->getBuffer(), report.rank, report.curve);
+  if (!measured) {
+    err << "error: '" << path
+        << "' does not say what was alive: " << toString(measured.takeError())
+        << "\n";
+    return exitInputRejected;
+  }
+  report.measured = std::move(*measured);
+  return exitOk;
 }
 
 /// The timeline for Perfetto, as a run writes its own.
@@ -305,12 +329,15 @@ int stretto::runPlanCommand(CommandArguments arguments, llvm::raw_ostream &out,
   if (auto code = parseCommandLine(
           "plan",
           "MODEL [--recipe FILE] [--plan FILE] [--rank R] [--svg FILE] "
-          "[--timeline FILE] [--json]",
+          "[--measured TRACE] [--timeline FILE] [--json]",
           arguments, /*passUnknown=*/false, line, out, err))
     return *code;
   PlanReport report;
   if (int code = makeReport(line, report, err))
     return code;
+  if (!line.measured.empty())
+    if (int code = readMeasured(line.measured, report, err))
+      return code;
   if (line.json)
     printJson(report, out);
   else

@@ -27,8 +27,8 @@ constexpr const char *colours[] = {"#0072B2", "#56B4E9", "#999999",
 class Picture {
 public:
   Picture(llvm::raw_ostream &os, llvm::ArrayRef<MemoryMoment> curve,
-          uint64_t arena)
-      : os(os), curve(curve), arena(arena),
+          uint64_t arena, llvm::ArrayRef<uint64_t> measured)
+      : os(os), curve(curve), measured(measured), arena(arena),
         most(double(std::max(arena, peakOf(curve).total()))) {}
 
   void draw(llvm::StringRef title);
@@ -42,11 +42,13 @@ private:
   void layer(size_t region);
   void axes();
   void arenaLine();
+  void measuredLine();
   void peak();
   void legend();
 
   llvm::raw_ostream &os;
   llvm::ArrayRef<MemoryMoment> curve;
+  llvm::ArrayRef<uint64_t> measured;
   uint64_t arena;
   double most;
 };
@@ -111,6 +113,18 @@ void Picture::arenaLine() {
        "arena " + readableBytes(arena));
 }
 
+void Picture::measuredLine() {
+  if (measured.empty())
+    return;
+  os << "<path fill=\"none\" stroke=\"black\" stroke-width=\"1.5\" d=\"";
+  for (size_t call = 0; call < measured.size(); ++call)
+    for (size_t end : {call, call + 1})
+      os << llvm::format("%s%.2f %.2f", call + end == 0 ? "M" : "L", x(end),
+                         y(double(measured[call])));
+  os << "\"/>\n";
+  text(left + plotWidth + 12, height - bottom, "start", "line: measured");
+}
+
 void Picture::peak() {
   const MemoryMoment &moment = peakOf(curve);
   size_t call = &moment - curve.data();
@@ -151,6 +165,7 @@ void Picture::draw(llvm::StringRef title) {
     layer(region);
   axes();
   arenaLine();
+  measuredLine();
   peak();
   legend();
   os << "</svg>\n";
@@ -158,6 +173,7 @@ void Picture::draw(llvm::StringRef title) {
 
 void stretto::drawMemory(llvm::raw_ostream &os,
                          llvm::ArrayRef<MemoryMoment> curve, uint64_t arena,
-                         llvm::StringRef title) {
-  Picture(os, curve, arena).draw(title);
+                         llvm::StringRef title,
+                         llvm::ArrayRef<uint64_t> measured) {
+  Picture(os, curve, arena, measured).draw(title);
 }

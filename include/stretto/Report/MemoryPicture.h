@@ -13,9 +13,11 @@
 namespace stretto {
 
 /// `title` stands above the picture. `arena`: bytes that are reserved, drawn as
-/// a line.
+/// a line. `measured`: bytes that a run found, one number per moment, drawn as
+/// a line too; may be empty.
 void drawMemory(llvm::raw_ostream &os, llvm::ArrayRef<MemoryMoment> curve,
-                uint64_t arena, llvm::StringRef title);
+                uint64_t arena, llvm::StringRef title,
+                llvm::ArrayRef<uint64_t> measured = {});
 
 } // namespace stretto
 
