@@ -1,7 +1,6 @@
 //===- LayerBody.cpp - a private copy of a layer to work on ---------------===//
 
 #include "LayerBody.h"
-#include "LayerSegments.h"
 #include "stretto/Transforms/Derive/Models.h"
 
 using namespace mlir;
@@ -43,8 +42,7 @@ void LayerBody::removeRandomness() {
       random.makeDeterministic();
 }
 
-/// Where sums of gradients rest that are reduced term by term.
-static ConstraintAttr restOfSums(LayerOp layer, unsigned argument) {
+ConstraintAttr stretto::restOfSums(LayerOp layer, unsigned argument) {
   FunctionOpInterface function = layer;
   auto rest = function.getArgAttrOfType<DictionaryAttr>(argument, attr::rest);
   if (!rest || rest.getAs<StringAttr>("reduce").getValue() != "microbatch")
@@ -52,8 +50,8 @@ static ConstraintAttr restOfSums(LayerOp layer, unsigned argument) {
   return rest.getAs<ConstraintAttr>("grads");
 }
 
-static ValueAttributes attributesOf(LayerOp layer, unsigned argument,
-                                    StringRef role) {
+ValueAttributes stretto::argumentAttributesOf(LayerOp layer, unsigned argument,
+                                              StringRef role) {
   ValueAttributes attributes(layer.getContext(), role);
   FunctionOpInterface function = layer;
   return attributes.copy(
@@ -67,7 +65,7 @@ bool LayerBody::reducesTerms(unsigned argument) const {
 
 ValueAttributes LayerBody::argumentAttributes(unsigned argument,
                                               StringRef role) const {
-  return attributesOf(layer(), argument, role);
+  return argumentAttributesOf(layer(), argument, role);
 }
 
 ValueAttributes LayerBody::argumentAttributes(unsigned argument) const {
@@ -87,29 +85,6 @@ ValueAttributes LayerBody::resultAttributes(unsigned index,
 ValueAttributes LayerBody::savedAttributes(Value value) const {
   ValueAttributes attributes(layer().getContext(), role::saved);
   return attributes.set(attr::dims, names->attributeOf(value));
-}
-
-SegmentOp stretto::makeAccumulateSegment(ModuleOp module, LayerOp layer,
-                                         ArrayRef<unsigned> arguments,
-                                         const Precision &precision,
-                                         StringRef name) {
-  FunctionBuilder f = FunctionBuilder::segment(
-      module, layer.getLoc(), name, "accumulate", layer.getSymNameAttr());
-  ArrayRef<Type> types = layer.getArgumentTypes();
-  SmallVector<Value> terms;
-  for (unsigned i : arguments)
-    terms.push_back(f.addArgument(precision.term(types[i]),
-                                  attributesOf(layer, i, role::term)));
-  for (auto [i, term] : llvm::zip(arguments, terms)) {
-    ValueAttributes attributes = attributesOf(layer, i, role::accumulator);
-    attributes.set(attr::rest, restOfSums(layer, i));
-    unsigned number = f.getNumArguments();
-    Value sum = f.addArgument(precision.gradient(types[i]), attributes);
-    term = precision.reduceAt(f.b, term, restOfSums(layer, i));
-    f.addResult(AddOp::create(f.b, layer.getLoc(), sum, term),
-                attributes.alias(number));
-  }
-  return f.finishSegment();
 }
 
 Slice::Slice(ValueRange roots, llvm::function_ref<bool(Value)> stop) {

@@ -16,6 +16,13 @@
 
 namespace stretto {
 
+/// What a segment says of a value that stands for the layer's argument.
+ValueAttributes argumentAttributesOf(LayerOp layer, unsigned argument,
+                                     llvm::StringRef role);
+/// Where sums of the parameter's gradients rest, if they are reduced term by
+/// term; else null.
+ConstraintAttr restOfSums(LayerOp layer, unsigned argument);
+
 class LayerBody {
 public:
   enum class Randomness { Keyed, None };

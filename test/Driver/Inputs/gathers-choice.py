@@ -5,9 +5,9 @@ usage: gathers-choice.py FOLDER   (with model.mlir of LAYERS layers and recipe.y
 """
 
 import itertools
-import json
-import subprocess
 import sys
+
+from planned import planned
 
 folder, LAYERS = sys.argv[1], 3
 SHARD = 'shard: [{ match: "*", batch: dp, heads: tp, ffn: tp, vocab: tp, seq: { residual: tp } }]\n'
@@ -15,14 +15,8 @@ SHARD = 'shard: [{ match: "*", batch: dp, heads: tp, ffn: tp, vocab: tp, seq: { 
 
 def compiled(mesh, more):
     """(arena, bytes that rank 0 sends), or the exit code."""
-    with open(f"{folder}/plan.yaml", "w") as file:
-        file.write(f"plan: 1\nmesh: {{ {mesh} }}\n{SHARD if 'dp' in mesh else SHARD.replace('batch: dp, ', '')}{more}")
-    done = subprocess.run(["stretto", "plan", folder, "--json"], capture_output=True, text=True)
-    if done.returncode:
-        return done.returncode
-    report = json.loads(done.stdout)
-    sent = sum(row["bytes"] for row in report["traffic"] if row["function"] == "train" and row["rank"] == 0)
-    return report["memory"]["arena"], sent
+    shard = SHARD if "dp" in mesh else SHARD.replace("batch: dp, ", "")
+    return planned(folder, f"mesh: {{ {mesh} }}\n{shard}{more}")
 
 
 def pinned(layers):

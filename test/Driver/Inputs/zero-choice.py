@@ -5,23 +5,16 @@ usage: zero-choice.py FOLDER   (with model.mlir and recipe.yaml)
 """
 
 import itertools
-import json
-import subprocess
 import sys
+
+from planned import planned
 
 folder = sys.argv[1]
 
 
 def compiled(zero, memory=""):
     """(arena, bytes that rank 0 sends), or the exit code."""
-    with open(f"{folder}/plan.yaml", "w") as file:
-        file.write(f"plan: 1\nmesh: {{ dp: 4 }}\nmicrobatches: 2\n{memory}zero: {zero}\n")
-    done = subprocess.run(["stretto", "plan", folder, "--json"], capture_output=True, text=True)
-    if done.returncode:
-        return done.returncode
-    report = json.loads(done.stdout)
-    sent = sum(row["bytes"] for row in report["traffic"] if row["function"] == "train" and row["rank"] == 0)
-    return report["memory"]["arena"], sent
+    return planned(folder, f"mesh: {{ dp: 4 }}\nmicrobatches: 2\n{memory}zero: {zero}\n")
 
 
 pinned = {}

@@ -17,15 +17,12 @@
 #define STRETTO_RUNTIME_DEVICE_CPU_PACKEDLOOPS_H
 
 #include "PackedGemm.h"
-#include "TileGemm.h"
+#include "VectorLoops.h"
 
 namespace stretto::runtime::STRETTO_ISA_NAMESPACE {
 
 namespace {
 
-constexpr int64_t lanes = 16;
-typedef float Floats __attribute__((vector_size(64), aligned(4), may_alias));
-typedef uint32_t Words __attribute__((vector_size(64), aligned(4), may_alias));
 typedef uint16_t Halves __attribute__((vector_size(32), aligned(2), may_alias));
 
 // Tile that leaves a few registers free: 28 of 32 (AVX-512), or 12 of 16 that
@@ -45,36 +42,13 @@ static_assert(maxColumns % tileWidth == 0 &&
                       packedGemmWorkspace,
               "the workspace holds a block, a strip and a tile");
 
-#if defined(__clang__)
-#define STRETTO_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define STRETTO_UNROLL _Pragma("GCC unroll 16")
-#endif
-
-inline int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
-
-inline Floats load(const float *from) {
-  return *reinterpret_cast<const Floats *>(from);
-}
-inline Words load(const Bf16Pair *from) {
-  return *reinterpret_cast<const Words *>(from);
-}
-inline void store(float *to, Floats value) {
-  *reinterpret_cast<Floats *>(to) = value;
-}
 inline void store(Bf16Pair *to, Words value) {
   *reinterpret_cast<Words *>(to) = value;
 }
-inline void multiplyAdd(Floats &sum, float left, Floats right) {
-  sum += left * right;
-}
 
-/// What a step of the sum takes: one term in f32, or two in bf16. `pack` reads
-/// one row of B or column of A, or 16 that are neighbours; `next` is the
-/// distance to the second term, or 0 where there is none.
-template <typename Step> constexpr int64_t termsPerStep = 1;
-template <> inline constexpr int64_t termsPerStep<Bf16Pair> = 2;
-
+/// For the step of a sum: `pack` reads one row of B or column of A, or 16 that
+/// are neighbours; `next` is the distance to the second term, or 0 where there
+/// is none.
 template <typename T> inline void pack(float *to, const T *from, int64_t) {
   *to = widen(*from);
 }

@@ -10,15 +10,11 @@
 #ifndef STRETTO_RUNTIME_DEVICE_CPU_TILELOOPS_H
 #define STRETTO_RUNTIME_DEVICE_CPU_TILELOOPS_H
 
-#include "TileGemm.h"
+#include "VectorLoops.h"
 
 namespace stretto::runtime::STRETTO_ISA_NAMESPACE {
 
 namespace {
-
-constexpr int64_t lanes = 16;
-typedef float Floats __attribute__((vector_size(64), aligned(4), may_alias));
-typedef uint32_t Words __attribute__((vector_size(64), aligned(4), may_alias));
 
 // Tile of rows x vectors that fills the registers: 24 of 32 (AVX-512), or 12 of
 // 16 that hold half or a quarter of a vector.
@@ -30,34 +26,11 @@ constexpr int maxRows = 6, maxVectors = 1;
 constexpr int maxRows = 3, maxVectors = 1;
 #endif
 
-#if defined(__clang__)
-#define STRETTO_UNROLL _Pragma("clang loop unroll(full)")
-#else
-#define STRETTO_UNROLL _Pragma("GCC unroll 16")
-#endif
-
 inline int64_t max(int64_t a, int64_t b) { return a > b ? a : b; }
-inline int64_t min(int64_t a, int64_t b) { return a < b ? a : b; }
 
-inline Floats load(const float *from) {
-  return *reinterpret_cast<const Floats *>(from);
-}
-inline Words load(const Bf16Pair *from) {
-  return *reinterpret_cast<const Words *>(from);
-}
-inline void store(float *to, Floats value) {
-  *reinterpret_cast<Floats *>(to) = value;
-}
-
-inline void multiplyAdd(Floats &sum, float left, Floats right) {
-  sum += left * right;
-}
 inline void multiplyAdd(float &sum, float left, float right) {
   sum += left * right;
 }
-
-template <typename Term> constexpr int64_t termsPerStep = 1;
-template <> inline constexpr int64_t termsPerStep<Bf16Pair> = 2;
 
 /// Steps of the sum that the rows [row, row + rows) take.
 template <typename Term> struct Terms {
