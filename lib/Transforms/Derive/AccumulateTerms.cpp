@@ -18,7 +18,8 @@ SegmentOp stretto::makeAccumulateSegment(ModuleOp module, LayerOp layer,
     terms.push_back(f.addArgument(precision.term(types[i]),
                                   argumentAttributesOf(layer, i, role::term)));
   for (auto [i, term] : llvm::zip(arguments, terms)) {
-    ValueAttributes attributes = argumentAttributesOf(layer, i, role::accumulator);
+    ValueAttributes attributes =
+        argumentAttributesOf(layer, i, role::accumulator);
     attributes.set(attr::rest, restOfSums(layer, i));
     unsigned number = f.getNumArguments();
     Value sum = f.addArgument(precision.gradient(types[i]), attributes);

@@ -20,8 +20,7 @@ struct PlannedStep {
 
 class FunctionEmitter {
 public:
-  FunctionEmitter(mlir::OpBuilder &builder, const SegmentPlans &segments)
-      : builder(builder), segments(segments) {}
+  explicit FunctionEmitter(mlir::OpBuilder &builder) : builder(builder) {}
 
   void emitFunction(const PlannedStep &step);
   /// One per "param:" argument of any step, in order of first appearance.
@@ -37,7 +36,6 @@ private:
   mlir::FlatSymbolRefAttr helperSegment(bool fill, uint64_t bytes);
 
   mlir::OpBuilder &builder;
-  const SegmentPlans &segments;
   llvm::StringMap<exec::SegmentOp> helpers;
   mlir::Block *module = nullptr;
 };

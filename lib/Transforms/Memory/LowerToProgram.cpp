@@ -41,7 +41,7 @@ private:
       if (failed(emitSegment(builder, segment, segments.find(segment)->second,
                              flows[segment])))
         return failure();
-    FunctionEmitter emitter(builder, segments);
+    FunctionEmitter emitter(builder);
     emitter.emitRegions(steps, persistent);
     emitter.emitParameters(steps, persistent);
     for (const PlannedStep &step : steps)

@@ -129,6 +129,14 @@ TEST(Verify, FindsMissingEvents) {
             std::string::npos);
 }
 
+/// A segment that copies by way of its scratch.
+const std::string copiesTwice = R"(
+  program.segment @s(x: 64 r, y: 64 w) scratch 64 {
+    program.copy(r arg0[0, 64], w local0[0, 64])
+    program.copy(r local0[0, 64], w arg1[0, 64])
+  }
+)";
+
 /// Two calls that hand over `middle`, the second with `order`.
 std::string handedOver(const std::string &order,
                        const std::string &scratch = "") {
@@ -138,10 +146,7 @@ module attributes {stretto.mesh = #stretto.mesh<dp = 2>} {
   program.region outputs 64
   program.region activations 256
   program.region scratch 256
-  program.segment @s(x: 64 r, y: 64 w) scratch 64 {
-    program.copy(r arg0[0, 64], w local0[0, 64])
-    program.copy(r local0[0, 64], w arg1[0, 64])
-  }
+)" + copiesTwice + R"(
   program.function @f {
     program.input "x" f32 [16] at (inputs[0, 64])
     program.output "y" f32 [16] at (outputs[0, 64])
@@ -174,10 +179,7 @@ module attributes {stretto.mesh = #stretto.mesh<dp = 2>} {
   program.region inputs 64
   program.region outputs 128
   program.region scratch 64
-  program.segment @s(x: 64 r, y: 64 w) scratch 64 {
-    program.copy(r arg0[0, 64], w local0[0, 64])
-    program.copy(r local0[0, 64], w arg1[0, 64])
-  }
+)" + copiesTwice + R"(
   program.function @f {
     program.input "x" f32 [16] at (inputs[0, 64])
     program.output "y" f32 [16] at (outputs[0, 64])

@@ -1,8 +1,8 @@
 //===- VectorLoops.h - the vectors of matrix products -----------*- C++ -*-===//
 //
 // What the loops of small and of large products share: vectors of 16 lanes,
-// whatever registers the processor has, and steps of a sum of one term in f32 or
-// two in bf16. Included by sources that are compiled for one instruction set
+// whatever registers the processor has, and steps of a sum of one term in f32
+// or two in bf16. Included by sources that are compiled for one instruction set
 // level each; all here is theirs alone.
 //
 //===----------------------------------------------------------------------===//
